@@ -106,3 +106,51 @@ def test_a_single_model_fitted_here_keeps_its_held_out_rows(saved):
     CommandLine(model="nb").succeeds("fit", folder / "late.csv", "-t", "species", "-o", path)
     assert "set_size" in LINE.succeeds("predict", path, folder / "new.csv", "--coverage", "0.8")
     LINE.succeeds("decide", path, "Gentoo", "--precision", "0.8")
+
+
+@pytest.mark.parametrize(
+    ("labels", "shares"),
+    [
+        ([True, False], ["true=0.3,false=0.7", "True=0.3,False=0.7"]),
+        ([1.0, 0.0], ["1=0.3,0=0.7", "1.0=0.3,0.0=0.7"]),
+        (["a=b |c", "d, e=1"], ["a=b |c=0.3,d, e=1=0.7", "d, e=1 = 0.7, a=b |c = 0.3"]),
+    ],
+)
+def test_classes_are_named_as_files_write_them(labels, shares, tmp_path):
+    first, second = labels
+    x = np.random.default_rng(0).normal(size=80)
+    y = np.repeat(labels, 40).tolist()
+    rows = pl.DataFrame({"x": x + np.repeat([0.0, 1.5], 40)})
+    model = po.GenerativeClassifier(members=["nb", "lda"]).fit(rows, y)
+    path, table, out = tmp_path / "m.posteriori", tmp_path / "new.csv", tmp_path / "out.parquet"
+    po.save(model, path)
+    rows.write_csv(table)
+    wanted = model.with_priors({first: 0.3, second: 0.7}).predict_proba(rows)
+    texts = [str(one).lower() if isinstance(one, bool) else str(one) for one in model.classes_.tolist()]
+    for one in shares:
+        LINE.succeeds("predict", path, table, "--priors", one, "--proba", "--coverage", "0.9", "-o", out, "--force")
+        found = pl.read_parquet(out)
+        np.testing.assert_allclose(found.select(f"p_{text}" for text in texts).to_numpy(), wanted, rtol=1e-9)
+        quoted = {f'"{text}"' if "|" in text else text for text in texts}
+        singles = found.filter(pl.col("set_size") == 1)["set"].to_list()
+        assert singles
+        assert set(singles) <= quoted
+    assert "twice" in LINE.refused("predict", path, table, "--priors", f"{shares[0]},{shares[0]}")
+    assert "write CLASS=0.3" in LINE.refused("predict", path, table, "--priors", "estmate")
+
+
+@pytest.mark.parametrize("labels", [["u", "v"], [0, 1], [0.0, 1.0], [False, True]])
+def test_a_decision_that_is_no_class_has_reasons(labels, tmp_path):
+    rows = pl.DataFrame({"x": np.random.default_rng(0).normal(size=80) + np.repeat([0.0, 1.5], 40)})
+    model = po.NaiveBayes().fit(rows, np.repeat(labels, 40).tolist())
+    path, table, costs = tmp_path / "m.posteriori", tmp_path / "new.csv", tmp_path / "costs.json"
+    po.save(model, path)
+    rows.write_csv(table)
+    texts = [str(one).lower() if isinstance(one, bool) else str(one) for one in labels]
+    of_error = {a: {b: 1.0 for b in texts if b != a} | {"ask": 0.2} for a in texts}
+    costs.write_text(json.dumps(of_error))
+    found = LINE.succeeds("predict", path, table, "--costs", costs, "--sort", "cost", "--reasons", "1")
+    found = pl.read_csv(found.encode(), infer_schema=False)
+    best = [texts[k] for k in model.predict_proba(rows).argmax(axis=1)]
+    assert set(found["prediction"]) == {*texts, "ask"}
+    assert [best[int(row)] for row in found["row"]] == found["reasons_for"].to_list()

@@ -158,3 +158,42 @@ def test_conditional_names_what_it_does_not_know():
         model.conditional(PENGUINS, "beak")
     with pytest.raises(ValueError, match="y holds 1 labels, and X 344 rows"):
         model.conditional(PENGUINS, "sex", ["Adelie"])
+
+
+def test_a_column_that_is_not_named_is_unknown_and_not_missing():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    x = np.where(rng.random(300) < np.where(y == 1, 0.6, 0.1), np.nan, rng.normal(size=300))
+    rows = pl.DataFrame({"x": x, "g": np.array(["u", "v"])[rng.integers(0, 2, 300)], "y": np.array(["a", "b"])[y]})
+    model = po.NaiveBayes(missing="informative").fit(rows.with_columns(pl.col("x").fill_nan(None)), "y")
+    prior = model.query("P(y)")
+    assert_allclose(list(prior.values()), model.class_prior_, rtol=1e-9)
+    by_law = sum(model.query(f"P(g = u | y = {label})") * share for label, share in prior.items())
+    assert_allclose(model.query("P(g = u)"), by_law, rtol=1e-9)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+@pytest.mark.parametrize("bins", [2, 6])
+def test_numbers_in_bins_have_the_density_of_the_model_within_them(bins, offset):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, 400)
+    rows = pl.DataFrame({"x": offset + rng.gamma(2.0, size=400) + y, "z": y + rng.normal(size=400), "y": y})
+    model = po.TreeAugmentedNaiveBayes(bins=bins).fit(rows, "y")
+    low, high = rows["x"].min(), rows["x"].max()
+    grid = np.linspace(low, high, 8001)
+    density = np.exp(model.score_samples(pl.DataFrame({"x": grid, "z": np.full(8001, 0.5)})))
+    density /= density.sum()
+    found = model.conditional([{"z": 0.5}], "x")
+    spread = np.sqrt(density @ (grid - density @ grid) ** 2)
+    assert abs(found.mean[0] - density @ grid) < 0.05 * spread
+    for cut in np.quantile(rows["x"], [0.05, 0.3, 0.7, 0.95]):
+        assert_allclose(found.cdf(cut)[0], density[grid <= cut].sum(), atol=0.03)
+
+
+@pytest.mark.parametrize("bins", [(2.2, 2.8), (-5.0, 3.0), (3.0, 50.0)])
+def test_bins_without_training_rows_have_numbers_too(bins):
+    rows = pl.DataFrame({"k": [0, 1, 2, 3, 4, 5] * 10, "y": ["a", "b", "b"] * 20})
+    model = po.NaiveBayes(distributions={"k": po.Binned(bins)}).fit(rows, "y")
+    assert_allclose(model.query("P(k < 2.5)") + model.query("P(k >= 2.5)"), 1.0, rtol=1e-9)
+    cells = model.query("P(k | y = a)")
+    assert_allclose(cells.probability.sum(), 1.0, rtol=1e-9)

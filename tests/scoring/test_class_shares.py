@@ -145,3 +145,14 @@ def test_what_cannot_be_estimated_is_said():
         model.estimate_priors(PENGUINS).interval(1.5)
     with pytest.raises(ValueError, match="priors must name every class once"):
         model.with_priors({"Adelie": 1.0})
+
+
+@pytest.mark.parametrize("n", [1, 50])
+def test_shares_of_which_rows_say_nothing_are_unknown(n):
+    found = estimate_shares(np.tile([0.2, 0.3, 0.5], (n, 1)), np.array([0.2, 0.3, 0.5]), np.array(["a", "b", "c"]))
+    assert_allclose(found.standard_error, 0.5)
+    assert np.isfinite(found.covariance).all()
+    apart = np.array([[0.4, 0.4, 0.2], [0.1, 0.1, 0.8]] * 50)  # a and b have equal densities
+    found = estimate_shares(apart, np.array([0.25, 0.25, 0.5]), np.array(["a", "b", "c"]))
+    assert found.standard_error[:2].min() > 0.4
+    assert found.standard_error[2] < 0.2

@@ -91,3 +91,13 @@ def test_strange_rows_are_not_to_be_trusted():
     assert "Do not trust this: " in str(found)
     with pytest.raises(ValueError, match="a minimum of 1 is required"):
         model.expected_performance(PENGUINS.head(0))
+
+
+@pytest.mark.parametrize(("price", "said"), [(0.3, "decided for a class (50.0% of all)"), (0.0, "No row is decided")])
+def test_the_sentence_says_of_which_rows_the_accuracy_is(price, said):
+    posterior, classes = np.array([[0.9, 0.1], [0.5, 0.5]]), np.array(["a", "b"])
+    costs = {"a": {"b": 1.0, "ask": price}, "b": {"a": 1.0, "ask": price}}
+    decision = decision_of(classes.tolist(), costs=costs)
+    found = expected_performance(posterior, classes, decision, np.array([0.5, 0.5]))
+    assert said in str(found)
+    assert "nan" not in str(found)

@@ -1,5 +1,7 @@
 """Thresholds for a wanted precision, recall or capacity against a search over all of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -30,7 +32,7 @@ def test_a_threshold_finds_the_most_rows_of_those_that_reach_the_aim(seed, name,
     met = [
         t for t in each if (each[t][name] <= wanted + 1e-12 if name == "capacity" else each[t][name] >= wanted - 1e-12)
     ]
-    found = Aim(**{name: wanted}).threshold(p, y)
+    found = Aim(**{name: wanted}).least(p, y)
     if not met:
         assert found is None
     elif name == "recall":  # the fewest rows
@@ -71,3 +73,22 @@ def test_what_cannot_be_chosen_is_said():
         choose_threshold(p, y, "a", Aim(precision=0.9))
     with pytest.raises(ValueError, match="the highest probability is that of 100"):
         choose_threshold(np.full(3, 0.5), y, "a", Aim(capacity=0.1))
+
+
+@pytest.mark.parametrize("aim", [{"recall": 1.0}, {"precision": 0.9}, {"capacity": 0.1}])
+def test_the_interval_of_the_threshold_is_of_the_same_rule_as_the_threshold(aim):
+    p = np.linspace(0.0, 1.0, 12)
+    y = p > 0.5
+    found = choose_threshold(np.repeat(p, 30), np.repeat(y, 30), "a", Aim(**aim))
+    low, high = found.intervals["threshold"]
+    assert low <= found.threshold <= high
+
+
+@pytest.mark.parametrize("near", [0.99999, 1.0 - 1e-9, 1e-9, 0.123456])
+def test_a_written_threshold_is_on_the_same_side_of_0_and_1(near):
+    p = np.array([near] * 5 + [0.0] * 5)
+    found = choose_threshold(p, p > 0, "a", Aim(recall=1.0))
+    found = replace(found, threshold=near)
+    assert 0.0 < float(found.written) < 1.0
+    assert float(found.written) == pytest.approx(near, rel=1e-3)
+    assert f"from a probability of {found.written} (" in str(found)

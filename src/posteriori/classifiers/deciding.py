@@ -38,7 +38,7 @@ class Decides(OfClasses):
         Parameters
         ----------
         priors : mapping of class to float, array-like (C,), or "uniform"
-            Above 0 and in total 1; as `estimate_priors` returns them in ``.priors``.
+            At least 0 and in total 1; as `estimate_priors` returns them in ``.priors``.
 
         Returns
         -------

@@ -56,7 +56,7 @@ def decide(
         print_json({"command": "decide", "model": str(model), "class": spelled[label], **_facts(found)})
         return
     typer.echo(str(found))
-    name = shlex.quote(f"{label}={found.threshold:.4g}")
+    name = shlex.quote(f"{label}={found.written}")
     typer.echo(f"on new rows: posteriori predict {shlex.quote(str(model))} TABLE --threshold {name}")
 
 

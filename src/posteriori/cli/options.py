@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -311,30 +311,46 @@ def _value(name: str, text: str, classes: Sequence[Any]) -> Any:
 
 
 def numbers_by_class(name: str, text: str, classes: Sequence[Any]) -> dict[Any, float]:
-    """Parse the number of a parameter for some classes, ``a=2,b=3``."""
+    """Parse the number of a parameter for some classes, ``a=2,b=3``; a class may hold commas and equals signs."""
     kind, form = _BY_CLASS[name]
     spelled = {spelling: label for label in classes for spelling in spellings(label)}
-    found = {}
-    for part in text.split(","):
-        label, _, given = part.rpartition("=")
-        if label.strip() not in spelled:
-            hint = closest(label.strip(), spelled, "classes")
-            raise UserError(f"{name} names {label.strip()!r}, which is not a class; {hint}")
+    found: dict[Any, float] = {}
+    for part in _parts_by_class(text, spelled):
+        written, equals, given = part.rpartition("=")
+        if not equals:
+            raise UserError(f"{name} is {text!r}; {form}")
+        if written.strip() not in spelled:
+            hint = closest(written.strip(), spelled, "classes")
+            raise UserError(f"{name} names {written.strip()!r}, which is not a class; {hint}")
+        label = spelled[written.strip()]
+        if label in found:
+            raise UserError(f"{name} names {written.strip()!r} twice; name it once")
         try:
             number = kind(given)
         except ValueError:
             number = -1
         if not number >= (kind is int):
             raise UserError(f"{name} is {text!r}; {form}")
-        found[spelled[label.strip()]] = number
+        found[label] = number
     return found
 
 
+def _parts_by_class(text: str, spelled: Iterable[str]) -> list[str]:
+    """Split ``a=2,b=3`` at its commas, but not at those of the names of classes."""
+    names = "|".join(re.escape(one) for one in sorted(spelled, key=len, reverse=True))
+    part = rf"\s*(?:{names})\s*=[^,=]*"
+    if re.fullmatch(f"{part}(?:,{part})*", text):
+        return re.findall(f"({part})(?:,|$)", text)
+    return text.split(",")
+
+
 def spellings(label: Any) -> list[str]:
-    """Return how a class may be written in an option; a whole number needs no decimal point."""
+    """Return how a class may be written in an option, the usual way first; a whole number needs no decimal point."""
     if isinstance(label, bool):
-        return [str(label).lower()]
-    return [f"{label:.0f}"] if isinstance(label, float) else [str(label)]
+        return [str(label).lower(), str(label)]
+    if isinstance(label, float) and label.is_integer():
+        return [f"{label:.0f}", str(label)]
+    return [str(label)]
 
 
 def unlabelled_facts(estimator: GenerativeEstimator, rows: int, use: str) -> dict[str, Any]:

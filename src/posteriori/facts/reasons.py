@@ -18,7 +18,7 @@ from posteriori.scoring.files import Part, RowPredictor
 from posteriori.scoring.fitted import FittedPosterior
 from posteriori.support.formatting import cell_text, shortened
 from posteriori.tables import Batch
-from posteriori.tables.writing import decode, label_series
+from posteriori.tables.writing import decode, label_series, text_of_label
 
 _MOST_WORDS = 3  # of a text
 _LONGEST = 60  # characters of a reason
@@ -45,19 +45,20 @@ def with_reasons_of_classes(
     n_reasons : int
         The number of columns that are named, those of the greatest amounts first.
     label : label of a class, optional
-        Default: the class that is predicted in each row.
+        Default: the class that is predicted in each row; where a decision is no class, the most probable one.
     """
     if len(fitted.labels) < 2:
         raise ValueError(f"the model has one class only, {fitted.labels[0]!r}: there are no odds to give reasons of")
     names, classes = names_of_reasons(n_reasons, True), np.array(fitted.labels, dtype=object)
     labels = label_series("class", fitted.labels)
 
-    place = {one: k for k, one in enumerate(fitted.labels)}
+    place = {text_of_label(one): k for k, one in enumerate(fitted.labels)}
 
     def reasons(batch: Batch, predicted: pl.Series) -> pl.DataFrame:
         explanation = explanation_of_batch(fitted.posterior, classes, batch)
-        first = np.array([place[one if label is None else label] for one in predicted.to_list()], dtype=np.intp)
         ranked, rows = np.argsort(-explanation.log_joint, axis=1, kind="stable"), np.arange(len(batch))
+        wanted = [place.get(text_of_label(one if label is None else label), -1) for one in predicted.to_list()]
+        first = np.where(np.array(wanted) < 0, ranked[:, 0], wanted)
         second = np.where(ranked[:, 0] == first, ranked[:, 1], ranked[:, 0])
         with np.errstate(invalid="ignore"):  # of cells that neither class can produce
             parts = explanation.log_factors[rows, first] - explanation.log_factors[rows, second]

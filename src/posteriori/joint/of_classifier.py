@@ -16,7 +16,7 @@ from posteriori.joint.grids import NumberGrid
 from posteriori.joint.law import Law
 from posteriori.joint.questions import read_question
 from posteriori.model.beliefs import NoTablesError, Tables
-from posteriori.model.conditional import Conditional, cells_of_column, require_joint
+from posteriori.model.conditional import Conditional, cells_of_column, require_joint, within_bins
 from posteriori.model.generative_model import log_normalised
 from posteriori.model.predictive import NumberCells, PredictiveDensity
 from posteriori.scoring.posterior import RowsOfDicts
@@ -26,6 +26,8 @@ from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema
 from posteriori.tables.arrays import write_column
 
+_CELLS = 64  # of an outer bin
+_BEYOND = 0.25  # of the range of a column: the width of an outer bin without training rows
 _IMPOSSIBLE = "what is known is impossible; state something else"
 
 
@@ -51,14 +53,39 @@ def law_of(fitted: Fitted) -> Law:
 
 
 def _grid(fitted: Fitted, j: int, column: Column) -> NumberGrid:
-    """Return the bins of a column, each of one cell, within the range of the training rows."""
+    """Return the cells of each bin of a column within the range of the training rows, and p(cell | bin)."""
     cuts = np.array(column.cuts or ())
     low, high, whole = _range(fitted, j, column)
-    edges = np.concatenate([[min([low, *cuts[:1]])], cuts, [max([high, *cuts[-1:]])]])
-    if not whole:
-        return NumberGrid(NumberCells(edges[:-1], edges[1:]), np.arange(len(cuts) + 1), np.ones(len(cuts) + 1))
-    lows, highs = np.ceil(edges[:-1]), np.append(np.ceil(cuts) - 1.0, np.floor(edges[-1]))
-    return NumberGrid(NumberCells(lows, np.maximum(highs, lows), 1.0), np.arange(len(cuts) + 1), np.ones(len(cuts) + 1))
+    if not len(cuts) and low == high:
+        return NumberGrid(NumberCells(np.array([low]), np.array([high])), np.zeros(1, np.int64), np.ones(1))
+    cells = _cells_of_bins(cuts, low, high, float(whole))
+    if whole and len(np.unique(np.searchsorted(cuts, cells.low, side="right"))) <= len(cuts):
+        cells = _cells_of_bins(cuts, low, high, 0.0)  # a bin without a whole number
+    code = np.searchsorted(cuts, cells.low, side="right")
+    weight = within_bins(fitted.model, j, cells, code)
+    return NumberGrid(cells, code, weight / np.bincount(code, weight)[code])
+
+
+def _cells_of_bins(cuts: Array, low: float, high: float, step: float) -> NumberCells:
+    """Return one cell of each bin between two cuts, in which a density is constant, and more of the outer bins."""
+    ends = np.array([low, *cuts, high])
+    span = float(ends.max() - ends.min())
+    if len(cuts):  # a bin without training rows has a width, too
+        low, high = (
+            end if apart else cut
+            for end, apart, cut in (
+                (low, low < cuts[0], cuts[0] - _BEYOND * span),
+                (high, high > cuts[-1], cuts[-1] + _BEYOND * span),
+            )
+        )
+    first, last = (cuts[0], cuts[-1]) if len(cuts) else (high, high)
+    upper = np.linspace(last, high, _CELLS + 1)[:-1] if last < high else np.empty(0)
+    lows = np.concatenate([np.linspace(low, first, _CELLS + 1)[:-1], cuts[:-1], upper])
+    if not step:
+        lows = np.unique(lows)
+        return NumberCells(lows, np.append(lows[1:], high))
+    lows = np.unique(np.ceil(lows))
+    return NumberCells(lows, np.maximum(np.append(lows[1:] - 1.0, np.floor(high)), lows), step)
 
 
 def _range(fitted: Fitted, j: int, column: Column) -> tuple[float, float, bool]:
@@ -76,11 +103,14 @@ def answer(fitted: Fitted, question: str) -> Any:
 
 
 def askable(fitted: Fitted) -> Law | AskedModel:
-    """Return the law of a model, if it is one of tables, and the model with its columns elsewhere."""
+    """Return the law of a model, if it is one of tables, and the model with its columns elsewhere.
+
+    A column that no finding names is unknown, which is not the same as missing: no density of missingness counts.
+    """
     try:
         return law_of(fitted)
     except NoTablesError:
-        return AskedModel(fitted)
+        return AskedModel(replace(fitted, model=fitted.model.ignore_missingness_except([])))
 
 
 @dataclass(frozen=True)

@@ -196,6 +196,20 @@ def cells_of_column(model: GenerativeModel, column: int, low: float, high: float
     return NumberCells(edges[:-1], edges[1:])
 
 
+def within_bins(model: GenerativeModel, column: int, cells: NumberCells, code: Array) -> Array:
+    """Return p(cell | bin), (G,), up to a constant per bin, of cells that are each within one bin of a column."""
+    points, log_weight = _points(cells)
+    batch = batch_of_column(model.schema, column, points.ravel())
+    log_density = np.zeros(points.size)
+    for block, parameters in zip(model.blocks, model.parameters, strict=True):
+        if block.shared and column in block.columns:
+            log_density += block.density.log_density(parameters, block.tile(batch))[:, 0]
+    each = log_density.reshape(points.shape) + log_weight
+    greatest = np.full(int(code.max()) + 1, -np.inf)
+    np.maximum.at(greatest, code, each.max(axis=1))
+    return np.asarray(np.exp(each - greatest[code, np.newaxis]).sum(axis=1))
+
+
 def _points_of_steps(low: float, high: float) -> NumberCells:
     """Return cells of whole numbers: of one each, or of several if there are many."""
     size = max(1.0, np.ceil((high - low + 1.0) / _MOST_CELLS))

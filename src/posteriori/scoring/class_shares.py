@@ -15,6 +15,7 @@ _MOST_STEPS = 200
 _NEAR = 1e-9
 _LEAST = 1e-6
 _NEVER = -1e300  # log p(x) of a row that no class can produce
+_LEAST_INFORMATION = 2.0
 _PINNED = 1e-12  # a share that is 0
 _WITHIN = 0.95  # of the way to a share of 0, which no later step would raise
 _CHANGED = 0.01  # the probability that a change is said although there is none
@@ -78,8 +79,8 @@ class PriorEstimate:
 
     @property
     def standard_error(self) -> Array:
-        """The standard error of each share, (C,)."""
-        return np.asarray(np.sqrt(np.maximum(np.diagonal(self.covariance), 0.0)))
+        """The standard error of each share, (C,): 1/2 at most, as a share is between 0 and 1."""
+        return np.asarray(np.sqrt(np.clip(np.diagonal(self.covariance), 0.0, 0.25)))
 
     def interval(self, level: float = 0.9) -> Array:
         """Return an interval of each share that holds it in this part of the cases, (C, 2), within [0, 1].
@@ -220,13 +221,19 @@ def _tangent(n: int) -> Array:
 
 
 def _covariance(density: Array, shares: Array, possible: Array, rows: Array) -> Array:
-    """Return the inverse of the Fisher information on the simplex, (C, C)."""
+    """Return the inverse of the Fisher information on the simplex, (C, C).
+
+    Points of the simplex are √2 apart at most, so that no direction has a variance above 1/2 (Popoviciu). A direction
+    of which the rows show nothing, such as between two classes of equal densities, has this variance.
+    """
     free = np.flatnonzero(possible)
     found = np.zeros((len(shares), len(shares)))
     if len(free) > 1:
         by_mix, basis = density / (density @ shares)[:, np.newaxis], _tangent(len(free))
         information = _information(by_mix, shares, rows, free, basis)
-        found[np.ix_(free, free)] = basis @ np.linalg.pinv(information) @ basis.T
+        size, direction = np.linalg.eigh(information)
+        towards = basis @ direction
+        found[np.ix_(free, free)] = (towards / np.maximum(size, _LEAST_INFORMATION)) @ towards.T
     return found
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
+from posteriori.tables.writing import text_of_label
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Decision:
     def labels(self, classes: Sequence[Any]) -> list[Any]:
         """Return the labels of all decisions, of the classes first; as text if they are of several types."""
         every = [*classes, *self.others]
-        return every if len({type(one) for one in every}) == 1 else [str(one) for one in every]
+        return every if len({type(one) for one in every}) == 1 else [text_of_label(one) for one in every]
 
     def choose(self, posterior: Array) -> Array:
         """Return the index of the decision, (n,), for posteriors (n, C)."""

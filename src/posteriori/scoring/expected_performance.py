@@ -69,10 +69,15 @@ class ExpectedPerformance:
     def sentences(self) -> list[str]:
         """The facts, a sentence each."""
         error = self.standard_error
-        found = [
-            f"Of 100 rows, it is expected to predict {100 * self.accuracy:.1f} ± {100 * error['accuracy']:.1f} right; "
-            f"the expected log-loss is {self.log_loss:.3f} ± {error['log_loss']:.3f} nats."
-        ]
+        log_loss = f"the expected log-loss is {self.log_loss:.3f} ± {error['log_loss']:.3f} nats."
+        rows, left = "100 rows", float(self.confusion[:, len(self.classes) :].sum() / self.n)
+        if left > 0:
+            rows = f"100 rows that are decided for a class ({1.0 - left:.1%} of all)"
+        if np.isnan(self.accuracy):
+            found = [f"No row is decided for a class; {log_loss}"]
+        else:
+            right = f"{100 * self.accuracy:.1f} ± {100 * error['accuracy']:.1f} right"
+            found = [f"Of {rows}, it is expected to predict {right}; {log_loss}"]
         if self.cost is not None:
             found.append(f"The expected cost is {self.cost:.4g} ± {error['cost']:.2g} per row.")
         if self.can_be_trusted is False:

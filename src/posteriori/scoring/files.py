@@ -38,7 +38,7 @@ from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 from posteriori.tables.formulas import without_formulas
 from posteriori.tables.polars import require_threads
-from posteriori.tables.writing import csv_text, label_series
+from posteriori.tables.writing import csv_text, label_series, text_of_label
 from posteriori.user_warnings import warn
 
 _HANDED = 4  # frames that wait to be written
@@ -198,12 +198,16 @@ def _of_batch(fitted: FittedPosterior, wanted: Wanted) -> Callable[[Batch], Part
 
 
 def _sets(fitted: FittedPosterior, posterior: Array, limit: Array) -> list[pl.Series]:
-    """Return the set of classes of each row, the most probable one first, and its size."""
+    """Return the set of classes of each row, the most probable one first, and its size.
+
+    A class with a bar in its name stands in quotes, which are doubled within it, as in CSV.
+    """
     included, order = sets_within(posterior, "probability", limit), np.argsort(-posterior, axis=1, kind="stable")
-    names = [str(label) for label in fitted.labels]
+    texts = [text_of_label(label) for label in fitted.labels]
+    names = ['"' + one.replace('"', '""') + '"' if "|" in one or one[:1] == '"' else one for one in texts]
     rows = zip(order.tolist(), included.tolist(), strict=True)
-    texts = ["|".join(names[k] for k in ranked if inside[k]) for ranked, inside in rows]
-    return [pl.Series("set", texts, pl.String), pl.Series("set_size", included.sum(axis=1), pl.Int64)]
+    sets = ["|".join(names[k] for k in ranked if inside[k]) for ranked, inside in rows]
+    return [pl.Series("set", sets, pl.String), pl.Series("set_size", included.sum(axis=1), pl.Int64)]
 
 
 def columns_beside(X: Any, names: Sequence[str]) -> Scan | None:
@@ -255,7 +259,7 @@ class _Beside:
 
 def probability_column(label: Any) -> str:
     """Return the name of the column of the probability of a class."""
-    return f"p_{str(label).lower() if isinstance(label, bool) else label}"
+    return f"p_{text_of_label(label)}"
 
 
 def _hand_over(frames: Iterator[pl.DataFrame], write: Callable[[Iterator[pl.DataFrame]], None]) -> None:

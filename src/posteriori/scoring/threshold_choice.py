@@ -45,6 +45,13 @@ class ThresholdChoice:
     n_of_class: int
 
     @property
+    def written(self) -> str:
+        """The threshold in four digits, or in as many as keep it as far from 0 and from 1."""
+        near = 1e-3 * min(self.threshold, 1.0 - self.threshold)
+        texts = (f"{self.threshold:.{digits}g}" for digits in range(4, 18))
+        return next((one for one in texts if abs(float(one) - self.threshold) <= near), repr(self.threshold))
+
+    @property
     def thresholds(self) -> dict[Any, float]:
         """The threshold by class, as `decide` takes it."""
         return {self.label: self.threshold}
@@ -56,7 +63,7 @@ class ThresholdChoice:
 
         low, high = self.intervals["threshold"]
         return (
-            f"Decide for {self.label!r} from a probability of {self.threshold:.4g} ({low:.2g} to {high:.2g}). Of 100 "
+            f"Decide for {self.label!r} from a probability of {self.written} ({low:.2g} to {high:.2g}). Of 100 "
             f"rows, {of('share')} are decided for it; of 100 of these, {of('precision')} are right; of 100 that are "
             f"{self.label!r}, {of('recall')} are found. By {plural(self.n, 'held-out row')}, of which "
             f"{self.n_of_class:,} are {self.label!r}; in brackets what other such rows would say."
@@ -80,7 +87,16 @@ class Aim:
             raise ValueError(f"{name} is {value}; give a share above 0, and 1 at most")
 
     def threshold(self, probability: Array, is_class: Array) -> float | None:
-        """Return the threshold with which most rows of the class are found; None if none reaches the aim."""
+        """Return the threshold with which most rows of the class are found; None if none reaches the aim.
+
+        It is between two probabilities, so that rounding puts no row on the other side.
+        """
+        chosen = self.least(probability, is_class)
+        lower = probability[probability < chosen] if chosen is not None else np.empty(0)
+        return chosen if chosen is None or not len(lower) else (chosen + float(lower.max())) / 2.0
+
+    def least(self, probability: Array, is_class: Array) -> float | None:
+        """Return the least probability of the rows that are decided for the class."""
         order = np.argsort(-probability, kind="stable")
         ordered = probability[order]
         last = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)  # of equal probabilities
@@ -111,9 +127,6 @@ def choose_threshold(probability: Array, is_class: Array, label: Any, aim: Aim) 
     chosen = aim.threshold(probability, is_class)
     if chosen is None:
         raise ValueError(_unreached(aim, probability, is_class))
-    lower = probability[probability < chosen]
-    if len(lower):  # between two probabilities, so that rounding puts no row on the other side
-        chosen = (chosen + float(lower.max())) / 2.0
     figures = _figures(probability, is_class, chosen)
     rng, drawn = generator(0), []
     for _ in range(_REDRAWN):

@@ -33,6 +33,11 @@ def label_series(name: str, labels: list[Any]) -> pl.Series:
     return pl.Series(name, labels, dtype=pl.UInt128 if max(labels) >= 2**127 else pl.Int128)
 
 
+def text_of_label(label: Any) -> str:
+    """Return a class as files spell it: 1, 1.0, true."""
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
 def csv_text(frame: pl.DataFrame, separator: str = ",", header: bool = True) -> str:
     """Return a table as CSV, a duration as ISO 8601 writes it; ValueError if CSV cannot hold a column."""
     import polars as pl
