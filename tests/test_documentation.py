@@ -86,7 +86,7 @@ def test_the_python_of_the_readme_runs(capsys, tmp_path, monkeypatch):
 
 @pytest.mark.prose
 def test_the_readme_is_short():
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 90
 
 
 PAGES = [
