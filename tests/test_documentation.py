@@ -180,8 +180,3 @@ def test_importing_posteriori_imports_nothing_heavy():
     code = f"import posteriori, sys; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.prose
-def test_the_changelog_has_a_place_for_what_is_next():
-    assert "## [Unreleased]" in (ROOT / "CHANGELOG.md").read_text()
