@@ -86,7 +86,7 @@ def test_the_python_of_the_readme_runs(capsys, tmp_path, monkeypatch):
 
 @pytest.mark.prose
 def test_the_readme_is_short():
-    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 90
 
 
 PAGES = [
@@ -180,8 +180,3 @@ def test_importing_posteriori_imports_nothing_heavy():
     code = f"import posteriori, sys; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-@pytest.mark.prose
-def test_the_changelog_has_a_place_for_what_is_next():
-    assert "## [Unreleased]" in (ROOT / "CHANGELOG.md").read_text()

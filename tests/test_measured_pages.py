@@ -1,7 +1,6 @@
 """The pages of measurements are about the tables that their scripts name, and the README quotes them as they stand."""
 
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -79,14 +78,3 @@ def test_the_readme_quotes_the_figures_of_the_pages():
     assert float(forest) == mean_log_loss("pool.md", "rivals", "random forest, 200 trees")
     assert float(forest) == mean_log_loss("pool.md", "rivals", "LightGBM")
     assert float(logistic) == mean_log_loss("pool.md", "rivals", "logistic regression")
-
-
-@pytest.mark.prose
-def test_every_release_of_the_changelog_has_each_heading_and_each_entry_once():
-    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    for release in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
-        headings = Counter(re.findall(r"^### .*", release, re.MULTILINE))
-        entries = Counter(" ".join(entry.split()) for entry in re.split(r"^- |^### .*", release, flags=re.MULTILINE))
-        del entries[""]
-        assert set(headings.values()) <= {1}, headings
-        assert max(entries.values(), default=1) == 1, entries.most_common(1)

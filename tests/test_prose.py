@@ -59,8 +59,10 @@ FOLDERS = ("src", "tests", "fuzz", "experiments", "benchmarks", "examples", "doc
 DOCUMENTS = (
     "README.md",
     "CONTRIBUTING.md",
+    "CHANGELOG.md",
     "Makefile",
     *sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "docs").rglob("*.md") if not built(p)),
+    *sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "changes").glob("*.md")),
 )
 EXCEPTIONS = ("tests/test_prose.py",)  # it has to name what it bans
 
