@@ -197,3 +197,12 @@ def test_bins_without_training_rows_have_numbers_too(bins):
     assert_allclose(model.query("P(k < 2.5)") + model.query("P(k >= 2.5)"), 1.0, rtol=1e-9)
     cells = model.query("P(k | y = a)")
     assert_allclose(cells.probability.sum(), 1.0, rtol=1e-9)
+
+
+def test_classes_and_categories_that_are_numbers_are_named_as_they_are_written():
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({"x": rng.normal(size=60), "b": rng.random(60) > 0.5})
+    model = po.NaiveBayes().fit(table, np.where(table["x"].to_numpy() > 0, 1.0, 0.0))
+    name = model.query("P(y = 1 | x > 0.5)")
+    assert name == model.query("P(y = 1.0 | x > 0.5)") > 0.9
+    assert model.query("P(b = true)") == model.query("P(b = True)")

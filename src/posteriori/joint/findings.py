@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -122,8 +123,8 @@ def _of_value(law: Findable, j: int, name: str, value: Any) -> Array:
 
 
 def _text(category: Any) -> str:
-    """Return a category as text; true and false are written as databases do, or as Python does."""
-    text = str(category)
+    """Return a category as text; true and false are written as databases do, or as Python does, and 1.0 as 1."""
+    text = re.sub(r"^(-?\d+)\.0$", r"\1", str(category))
     return text.lower() if isinstance(category, bool) or text in ("True", "False") else text
 
 
