@@ -152,7 +152,9 @@ def _judged_classes(
     }
 
 
-def _expect(estimator: Any, table: Path, asked: AskedDecision, against: Path | None, as_json: bool) -> None:
+def _expect(
+    estimator: GenerativeEstimator | Regressor, table: Path, asked: AskedDecision, against: Path | None, as_json: bool
+) -> None:
     """Print what is expected of rows without labels."""
     from posteriori.classifiers.deciding import Decides
     from posteriori.cli import tables

@@ -63,7 +63,7 @@ def watch(
 
     Example:
 
-        posteriori watch penguins.posteriori monday.csv --reference earlier.csv
+        posteriori watch penguins.posteriori penguins.csv --reference penguins.csv
     """
     place = page_beside(model, ".watch") if state is None else state
     inputs = [batch, model, *([] if reference is None else [reference])]
