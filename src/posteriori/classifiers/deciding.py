@@ -291,7 +291,9 @@ class Decides(OfClasses):
         Returns
         -------
         ThresholdChoice
-            ``threshold`` and what it does on held-out rows, with intervals; ``thresholds`` is for `decide`.
+            ``threshold`` and what it does on held-out rows, with intervals; ``thresholds`` is for `decide`. Each
+            held-out row counts once, also in a model of other class shares (`with_priors`): the figures are of the
+            training mix.
 
         Raises
         ------
