@@ -6,7 +6,8 @@ from posteriori.classifiers.generative_classifier import GenerativeClassifier
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.classifiers.generative_regressor import GenerativeRegressor
-from posteriori.classifiers.joint_model import GenerativeImputer, JointModel
+from posteriori.classifiers.imputer import GenerativeImputer
+from posteriori.classifiers.joint_model import JointModel
 from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.naive_bayes import NaiveBayes
 from posteriori.classifiers.sum_regressors import AdditiveRegressor, KernelRegressor
