@@ -154,3 +154,16 @@ def test_a_decision_that_is_no_class_has_reasons(labels, tmp_path):
     best = [texts[k] for k in model.predict_proba(rows).argmax(axis=1)]
     assert set(found["prediction"]) == {*texts, "ask"}
     assert [best[int(row)] for row in found["row"]] == found["reasons_for"].to_list()
+
+
+def test_a_class_of_interest_may_be_written_as_python_writes_it(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=80)
+    table = pl.DataFrame({"x": x, "y": np.where(x + rng.normal(size=80) > 0, 1.0, 0.0)})
+    table.write_csv(tmp_path / "t.csv")
+    po.save(po.NaiveBayes().fit(table, "y"), tmp_path / "m.posteriori")
+    pages = [
+        LINE.succeeds("evaluate", tmp_path / "m.posteriori", tmp_path / "t.csv", "--positive", one)
+        for one in ("1", "1.0")
+    ]
+    assert pages[0] == pages[1]

@@ -106,6 +106,8 @@ def class_index(label: Any, classes: Sequence[Any]) -> int:
     known = list(classes)
     if label in known:
         return known.index(label)
+    if (spelled := [str(one) for one in known]).count(str(label)):  # 1.0 and True, as Python writes them
+        return spelled.index(str(label))
     texts = [cell_text(one, None) for one in known]
     if cell_text(label, None) not in texts:
         raise ValueError(f"{label!r} is not a class; the classes are {listed([repr(one) for one in known])}")
