@@ -206,3 +206,15 @@ def test_classes_and_categories_that_are_numbers_are_named_as_they_are_written()
     name = model.query("P(y = 1 | x > 0.5)")
     assert name == model.query("P(y = 1.0 | x > 0.5)") > 0.9
     assert model.query("P(b = true)") == model.query("P(b = True)")
+
+
+def test_a_model_that_was_made_of_parameters_answers_by_them():
+    model = po.NaiveBayes.from_parameters(
+        priors={"a": 0.25, "b": 0.75},
+        gaussian={"x": {"mean": [0.1, 2], "sd": [1, 1 / 3]}},
+        categorical={"s": {"u": [0.5, 1], "v": [0.5, 0]}},
+    )
+    assert_allclose(model.query("P(s = u | y = a)"), 0.5)
+    assert_allclose(model.query("P(s = u)"), 0.25 * 0.5 + 0.75)
+    assert_allclose(model.query("P(x > 1)"), 0.25 * norm.sf(0.9) + 0.75 * norm.sf(-3), atol=2e-3)
+    assert_allclose(model.query("P(x | s = v)").mean, [0.1], atol=0.02)

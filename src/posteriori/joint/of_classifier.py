@@ -18,9 +18,11 @@ from posteriori.joint.questions import read_question
 from posteriori.model.beliefs import NoTablesError, Tables
 from posteriori.model.conditional import Conditional, cells_of_column, require_joint, within_bins
 from posteriori.model.generative_model import log_normalised
+from posteriori.model.posterior import draw_rows
 from posteriori.model.predictive import NumberCells, PredictiveDensity
 from posteriori.scoring.posterior import RowsOfDicts
 from posteriori.sources import LabelledSource
+from posteriori.support.checks import generator
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema
@@ -28,6 +30,7 @@ from posteriori.tables.arrays import write_column
 
 _CELLS = 64  # of an outer bin
 _BEYOND = 0.25  # of the range of a column: the width of an outer bin without training rows
+_DRAWN = 2000  # rows that show the range of the numbers of a model without training rows
 _IMPOSSIBLE = "what is known is impossible; state something else"
 
 
@@ -89,11 +92,19 @@ def _cells_of_bins(cuts: Array, low: float, high: float, step: float) -> NumberC
 
 
 def _range(fitted: Fitted, j: int, column: Column) -> tuple[float, float, bool]:
-    """Return the smallest and the largest number of a column, and whether all are whole."""
+    """Return the smallest and the largest number of a column, and whether all are whole.
+
+    They are those of the training rows, or of rows that a model draws which was made of parameters.
+    """
     ranges = fitted.ranges
-    if ranges is None or not np.isfinite(ranges.lowest[j]):
-        raise NoTablesError(f"the range of {column.name!r} is unknown")
-    return float(ranges.lowest[j]), float(ranges.highest[j]), bool(ranges.whole[j])
+    if ranges is not None:
+        if not np.isfinite(ranges.lowest[j]):
+            raise NoTablesError(f"the range of {column.name!r} is unknown")
+        return float(ranges.lowest[j]), float(ranges.highest[j]), bool(ranges.whole[j])
+    rng, model = generator(0), fitted.model
+    component = rng.choice(model.n_components, _DRAWN, p=np.exp(model.log_prior) / np.exp(model.log_prior).sum())
+    drawn = np.asarray(draw_rows(model, component, rng)[j], np.float64)
+    return float(drawn.min()), float(drawn.max()), bool((drawn == np.rint(drawn)).all())
 
 
 def answer(fitted: Fitted, question: str) -> Any:
