@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from posteriori.watching.evidence import N_BETS, Evidence, log_gains, p_values
+from posteriori.watching.evidence import N_BETS, Martingale, log_gains, p_values
 
 
 class Uniform:
@@ -34,7 +34,7 @@ def test_the_expected_evidence_of_exchangeable_scores_is_1(scores):
         for nodes in itertools.product(range(3), repeat=3):
             weight = math.prod(WEIGHTS[k] for k in nodes)
             rng = Uniform(NODES[list(nodes)])
-            evidence = Evidence.starting(edges, counts)
+            evidence = Martingale.starting(edges, counts)
             for batch, new in enumerate((order[1:2], order[2:]), start=1):
                 evidence = evidence.after(np.array(new, float), rng)
                 total[batch] += weight * math.exp(evidence.log_e) / len(orders)
@@ -64,7 +64,7 @@ def test_p_values_are_those_of_the_definition_whatever_the_chunks():
 
 def test_batches_of_many_rows_are_summed_in_parts_alike(monkeypatch):
     rng = np.random.default_rng(0)
-    start = Evidence.of(rng.normal(size=50), np.random.default_rng(1))
+    start = Martingale.of(rng.normal(size=50), np.random.default_rng(1))
     scores = rng.normal(size=100)
     whole = start.after(scores, np.random.default_rng(2))
     monkeypatch.setattr("posteriori.watching.evidence._AT_ONCE", 7)
@@ -87,7 +87,7 @@ def test_quiet_streams_give_no_more_alarms_than_stated(draw):
     alarms = 0
     for seed in range(400):
         rng = np.random.default_rng(seed)
-        evidence, greatest = Evidence.of(scores(24), rng), 0.0
+        evidence, greatest = Martingale.of(scores(24), rng), 0.0
         for _ in range(20):
             evidence = evidence.after(scores(15), rng)
             greatest = max(greatest, evidence.log_e)
@@ -106,7 +106,7 @@ def test_quiet_streams_give_no_more_alarms_than_stated(draw):
 )
 def test_a_late_change_is_found_and_described(change, direction):
     rng = np.random.default_rng(0)
-    evidence = Evidence.of(rng.normal(size=300), rng)
+    evidence = Martingale.of(rng.normal(size=300), rng)
     for _ in range(100):
         evidence = evidence.after(rng.normal(size=50), rng)
     assert evidence.log_e < 0.0
@@ -117,14 +117,14 @@ def test_a_late_change_is_found_and_described(change, direction):
 
 
 def test_a_batch_without_scores_changes_nothing():
-    evidence = Evidence.of(np.arange(30.0), np.random.default_rng(0))
+    evidence = Martingale.of(np.arange(30.0), np.random.default_rng(0))
     assert evidence.after(np.empty(0), np.random.default_rng(0)) is evidence
     assert evidence.log_e == 0.0
 
 
 def test_a_constant_reference_notices_a_new_value():
     rng = np.random.default_rng(0)
-    evidence = Evidence.of(np.zeros(100), rng)
+    evidence = Martingale.of(np.zeros(100), rng)
     for _ in range(3):
         evidence = evidence.after(np.zeros(50), rng)
     assert evidence.after(np.ones(50), rng).log_e > math.log(1e6)

@@ -16,7 +16,7 @@ from posteriori.joint.grids import NumberGrid
 from posteriori.joint.law import Law
 from posteriori.joint.questions import read_question
 from posteriori.model.beliefs import NoTablesError, Tables
-from posteriori.model.conditional import Conditional, cells_of_column, require_joint, within_bins
+from posteriori.model.conditional import ColumnGivenOthers, cells_of_column, require_joint, within_bins
 from posteriori.model.generative_model import log_normalised
 from posteriori.model.posterior import draw_rows
 from posteriori.model.predictive import NumberCells, PredictiveDensity
@@ -173,11 +173,11 @@ class AskedModel:
         found = {j: column.cardinality for j, column in enumerate(self.schema.columns)}
         return found | {j: len(grid.cells) for j, grid in self.grids.items() if not self.schema.columns[j].is_binned}
 
-    def conditional(self, name: str) -> Conditional:
+    def conditional(self, name: str) -> ColumnGivenOthers:
         """Return p(column | the others); ValueError if the model has no joint distribution, or no such column."""
         j = self.place(name)
         coded = j not in self.grids or self.schema.columns[j].is_binned
-        return Conditional(self.fitted.model, j, None if coded else self.grids[j].cells)
+        return ColumnGivenOthers(self.fitted.model, j, None if coded else self.grids[j].cells)
 
     def probabilities(self, name: str, batch: Batch, also: Array | float = 0.0) -> Array:
         """Return p(code | the other cells) of a column or of the class in rows, (n, K), and what else is known."""

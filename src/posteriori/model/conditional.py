@@ -28,7 +28,7 @@ _POINTS = (0.5 - 0.5 / np.sqrt(3.0), 0.5 + 0.5 / np.sqrt(3.0))
 
 
 @dataclass(frozen=True)
-class Conditional:
+class ColumnGivenOthers:
     r"""p(x_j | the other columns, some of them unknown) of a model, for one column j.
 
     .. math:: p(x_j \mid x_O) \propto \sum_z p(z) \, p(x_j, x_{B \cap O} \mid z) \prod_{b \not\ni j} p(x_b \mid z)
@@ -188,7 +188,7 @@ def cells_of_column(model: GenerativeModel, column: int, low: float, high: float
     share = model.log_prior
     for _ in range(_HALVINGS):
         cells = NumberCells(edges[:-1], edges[1:])
-        mass = np.exp(share) @ Conditional(model, column, cells).of_components()
+        mass = np.exp(share) @ ColumnGivenOthers(model, column, cells).of_components()
         heavy = np.flatnonzero(mass > _HEAVIEST * mass.sum())
         if not len(heavy) or len(edges) > _MOST_CELLS:
             break

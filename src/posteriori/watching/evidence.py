@@ -50,7 +50,7 @@ DIRECTIONS = ("larger", "smaller", "wider", "narrower")
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Martingale:
     """Evidence in the scores of batches that they are not exchangeable with a reference.
 
     Attributes
@@ -70,7 +70,7 @@ class Evidence:
     n_batches: int = 0
 
     @classmethod
-    def of(cls, reference: Array, rng: np.random.Generator) -> Evidence:
+    def of(cls, reference: Array, rng: np.random.Generator) -> Martingale:
         """Start from a reference, (n,): a quarter of it, drawn at random, places the bins, and the rest counts.
 
         Bins that all scores had placed would not treat the reference and new scores alike. −∞ has a bin of its own.
@@ -84,11 +84,11 @@ class Evidence:
         return cls.starting(edges, counts)
 
     @classmethod
-    def starting(cls, edges: Array, counts: Array) -> Evidence:
+    def starting(cls, edges: Array, counts: Array) -> Martingale:
         """Return the evidence before the first batch."""
         return cls(edges, counts, np.full(N_BETS, -np.inf))
 
-    def after(self, scores: Array, rng: np.random.Generator) -> Evidence:
+    def after(self, scores: Array, rng: np.random.Generator) -> Martingale:
         """Return the evidence after one more batch of scores, (n,); none of them is no batch."""
         if not len(scores):
             return self

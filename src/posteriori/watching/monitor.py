@@ -21,7 +21,7 @@ from posteriori.support.formatting import listed, plural
 from posteriori.tables import quote
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.user_warnings import warn
-from posteriori.watching.evidence import FEWEST, Evidence
+from posteriori.watching.evidence import FEWEST, Martingale
 from posteriori.watching.history import history_page
 from posteriori.watching.state import BatchFacts, State, read_state, write_state
 from posteriori.watching.streams import LABELS, Scores, Stream, log_losses
@@ -149,7 +149,7 @@ class Monitor:
         self._scores = Scores.under(model, len(losses) > 0)
         rng = np.random.default_rng([seed, 0])
         levels = self._scores.levels(false_alarms)
-        streams = [Stream(*key, Evidence.of(of(rows), rng), levels[key]) for key, of in self._scores.of.items()]
+        streams = [Stream(*key, Martingale.of(of(rows), rng), levels[key]) for key, of in self._scores.of.items()]
         self._state = State(seed, false_alarms, tuple(streams), (BatchFacts.of(rows, losses, [0.0] * len(streams)),))
 
     @property

@@ -18,7 +18,7 @@ from posteriori.reporting.drift import TableRows
 from posteriori.support.atomic_write import write_whole
 from posteriori.support.checks import LARGEST, require
 from posteriori.support.typing import Array
-from posteriori.watching.evidence import Evidence
+from posteriori.watching.evidence import Martingale
 from posteriori.watching.streams import COLUMN, LABELS, ROWS, Stream
 
 _FORMAT = "posteriori watch"
@@ -143,7 +143,7 @@ def _content_of(stream: Stream) -> dict[str, Any]:
 
 def _stream_of(content: dict[str, Any]) -> Stream:
     n_batches = _whole(content["n_batches"])
-    evidence = Evidence.starting(np.append(-np.inf, _numbers(content["edges"])), _numbers(content["counts"]))
+    evidence = Martingale.starting(np.append(-np.inf, _numbers(content["edges"])), _numbers(content["counts"]))
     if n_batches:
         evidence = replace(evidence, log_capital=_numbers(content["log_capital"]), n_batches=n_batches)
     evidence.check()

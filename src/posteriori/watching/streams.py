@@ -14,7 +14,7 @@ from posteriori.plotting.reading import Feature, cells_of
 from posteriori.reporting.drift import TableRows
 from posteriori.support.formatting import exponential, percent
 from posteriori.support.typing import Array
-from posteriori.watching.evidence import Evidence
+from posteriori.watching.evidence import Martingale
 
 ROWS, LABELS, COLUMN = "rows", "labels", "column"
 _MORE_MISSING = 0.05  # share of cells from which missing ones are the sentence
@@ -55,7 +55,7 @@ class Stream:
     kind : "rows", "labels" or "column"
     column : str or None
         The name of the column.
-    evidence : Evidence
+    evidence : Martingale
     level : float
         α: the probability that it ever gives an alarm without a change is at most this.
     alarm : int or None
@@ -64,7 +64,7 @@ class Stream:
 
     kind: str
     column: str | None
-    evidence: Evidence
+    evidence: Martingale
     level: float
     alarm: int | None = None
 
@@ -97,7 +97,7 @@ class Stream:
         return f"{self.name} changed: {how} {evidence}"
 
 
-def _has_a_bin_each(evidence: Evidence, n: int) -> bool:
+def _has_a_bin_each(evidence: Martingale, n: int) -> bool:
     """Whether each of n places has a bin of its own, after that of −∞."""
     return np.array_equal(evidence.edges[1:n], np.arange(n - 1.0))
 
