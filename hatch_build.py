@@ -1,5 +1,7 @@
 """Compile the kernels while a wheel is built, so that the package comes with their machine code.
 
+The wheel then requires the Numba that compiled it, such as `numba==0.61.*`: another one would find none of the code.
+
 POSTERIORI_NO_MACHINE_CODE=1 skips this: the wheel is then pure Python, and kernels are compiled on first use. So it is
 if compiling fails; then the package says why when it first compiles (`posteriori.kernels.machine.code_files`).
 """
@@ -53,6 +55,8 @@ class MachineCode(BuildHookInterface):
                 part.unlink()
             (self._folder / "made_with.json").write_text(json.dumps({"failed": reason}), "utf-8")
             return
+        made_with = json.loads((self._folder / "made_with.json").read_text("utf-8"))
+        build_data["dependencies"].append(f"numba=={'.'.join(made_with['numba'].split('.')[:2])}.*")
         system = os.environ.get("POSTERIORI_PLATFORM") or sysconfig.get_platform()
         build_data["pure_python"] = False
         build_data["tag"] = f"cp{sys.version_info.major}{sys.version_info.minor}-none-" + "".join(

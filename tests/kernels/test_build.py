@@ -9,6 +9,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import numba
 import pytest
 
 import posteriori
@@ -52,7 +53,7 @@ def build(checkout):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     hook = module.MachineCode(str(checkout), {"needs": []}, None, None, str(checkout), "wheel")
-    added = {"force_include": {}, "pure_python": True}
+    added = {"force_include": {}, "pure_python": True, "dependencies": []}
     hook.initialize("standard", added)
     ((folder, target),) = added["force_include"].items()
     shutil.copytree(folder, checkout / "src" / target)
@@ -85,11 +86,17 @@ def test_a_build_compiles_though_the_environment_hides_the_sources(checkout, tmp
     assert "failed" not in json.loads((compiled / "made_with.json").read_text())
 
 
+def test_a_wheel_requires_the_numba_that_compiled_it(checkout):
+    major, minor = numba.__version__.split(".")[:2]
+    assert build(checkout)[0]["dependencies"] == [f"numba=={major}.{minor}.*"]
+
+
 def test_a_package_whose_kernels_could_not_be_compiled_says_why_once(checkout, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     (checkout / "src" / "posteriori" / "kernels" / "machine" / "signatures.txt").write_text("bayes.spam(float64)\n")
     added, compiled = build(checkout)
     assert added["pure_python"]
+    assert added["dependencies"] == []  # pure Python runs with any Numba
     assert [file.name for file in compiled.iterdir()] == ["made_with.json"]
     said = said_by(checkout, tmp_path / "other")
     assert said.count("was installed without machine code, because compiling it failed: AttributeError") == 1

@@ -34,6 +34,9 @@ def explore(
     ] = False,
     positive: Positive = None,
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")] = None,
+    embed: Annotated[
+        bool, typer.Option("--embed", help="Write the first section alone, for a frame within another page.")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Write a page that answers what-if questions about a model, with any input unknown.
@@ -65,9 +68,8 @@ def explore(
     from posteriori import exploring
 
     with as_user_errors(), place.writing():
-        exploring.explore(
-            loaded, rows, path=path, positive=positive, title=title or getattr(loaded, "name", "") or None
-        )
+        title = title or getattr(loaded, "name", "") or None
+        exploring.explore(loaded, rows, path=path, positive=positive, title=title, embed=embed)
     print(f"wrote {path}")
 
 

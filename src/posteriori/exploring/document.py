@@ -279,6 +279,7 @@ def explore(
     *,
     positive: Any = None,
     title: str | None = None,
+    embed: bool = False,
 ) -> Explorer:
     """Write a page that answers what-if questions about a model, with any input unknown.
 
@@ -309,6 +310,9 @@ def explore(
         of the fit, else the rarer of two classes.
     title : str, optional
         Default: the class name of the estimator and the target.
+    embed : bool, default False
+        Write the first section alone, without header and contents, for a frame within another page: what if and its
+        sum, the columns of a joint model, or the graph of a network.
 
     Returns
     -------
@@ -370,7 +374,7 @@ def explore(
         shown["dependences"] = dependences(model.fitted_, [one["name"] for one in written["models"]])
         if rows is not None:
             shown["rows"] = rows | {"positive": class_asked_for(model, positive) if classifies else 0}
-    explorer = Explorer(shown["title"], _document(shown))
+    explorer = Explorer(shown["title"], _document(shown, embed))
     if path is not None:
         explorer.save(path)
     return explorer
@@ -390,8 +394,8 @@ def most_rows(n_columns: int, n_classes: int) -> int:
     return max(1, min(MOST_ROWS, _MOST_CELLS // (n_columns + n_classes)))
 
 
-def _document(shown: dict[str, Any]) -> str:
-    """Return the page with its data, its style and its script."""
+def _document(shown: dict[str, Any], embed: bool) -> str:
+    """Return the page with its data, its style and its script; in a frame, its first section alone."""
     style, script = _style(), _script()
     policy = (
         f"default-src 'none'; script-src '{_hash_of(script)}'; style-src '{_hash_of(style)}'; img-src data: blob:; "
@@ -403,6 +407,7 @@ def _document(shown: dict[str, Any]) -> str:
         element("div", id="page"),
         _data(shown),
         Html(f'<script type="module">{script}</script>'),
+        class_="embed" if embed else None,
     )
     return f"<!DOCTYPE html>\n{element('html', document_head(shown['title'], style, policy), body, lang='en')}\n"
 

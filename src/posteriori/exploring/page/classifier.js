@@ -78,7 +78,7 @@ export class ClassifierPage extends WhatIf {
     const state = this.follow();
     if (this.sum && Array.isArray(state?.classes)) this.sum.chosen = state.classes;
     this.update();
-    if (this.cases) inParts()(this.cases.steps(), () => this.cases.finished());
+    if (this.cases) inParts()(this.cases.steps(), () => this.cases.finished(), [this.cases.node, this.cases.decisions]);
   }
 
   /** Compute p(y | x); an error if the model cannot read a cell. */
@@ -212,30 +212,33 @@ export class ClassifierPage extends WhatIf {
       buttons,
     );
     const known = model.columns.length === 1 ? "1 column" : `${model.columns.length} columns`;
+    this.whatIf = section(
+      "what-if",
+      "What if",
+      "Set what you know about a row and leave the rest unknown: the posterior is that given the known columns alone. The curves are the densities of the classes; the mark on a bar is the prior.",
+      el("div", { class: "what-if" }, this.controls.node, el("div", { class: "beside" }, answer, this.sum?.node)),
+    );
+    this.asked = section(
+      "questions",
+      "Next best question",
+      `How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats)${this.measure ? ", or the expected cost of the decision, which falls only if an answer can change the decision" : ""}.`,
+      this.measure ? el("p", {}, el("label", { for: "measure" }, "Lower the ", this.measure)) : null,
+      this.questions,
+    );
+    this.memberSection = model.pool
+      ? section(
+          "members",
+          "Members of the pool",
+          "What each model of the pool answers, and its weight. The pool multiplies their answers, each to the power of its weight; where less is known, other weights count more, and where nothing is known the answer is the prior.",
+          this.members,
+        )
+      : null;
     const sections = [
-      section(
-        "what-if",
-        "What if",
-        "Set what you know about a row and leave the rest unknown: the posterior is that given the known columns alone. The curves are the densities of the classes; the mark on a bar is the prior.",
-        el("div", { class: "what-if" }, this.controls.node, el("div", { class: "beside" }, answer, this.sum?.node)),
-      ),
+      this.whatIf,
       this.nomogram?.node,
-      section(
-        "questions",
-        "Next best question",
-        `How much the answer to one more column is expected to lower the entropy of the class (mutual information, nats)${this.measure ? ", or the expected cost of the decision, which falls only if an answer can change the decision" : ""}.`,
-        this.measure ? el("p", {}, el("label", { for: "measure" }, "Lower the ", this.measure)) : null,
-        this.questions,
-      ),
+      this.asked,
       this.changes.node,
-      model.pool
-        ? section(
-            "members",
-            "Members of the pool",
-            "What each model of the pool answers, and its weight. The pool multiplies their answers, each to the power of its weight; where less is known, other weights count more, and where nothing is known the answer is the prior.",
-            this.members,
-          )
-        : null,
+      this.memberSection,
       this.structure?.node,
       this.cases?.decisions,
       this.cases?.node,
@@ -287,7 +290,7 @@ export class ClassifierPage extends WhatIf {
         ? this.drawn.numbersOf(column, this.ranges[column.name])
         : this.valuesOf(column);
     const found = (row) => this.load(this.cases ? nearestRow(row, this.cases.ofClass(y), this.ranges) : row);
-    this.searchTypical(typicalSteps(this.model, y, values, this.drawn !== null, found), () => {});
+    this.searchTypical(typicalSteps(this.model, y, values, this.drawn !== null, found), () => {}, [this.whatIf]);
   }
 
   /** Put many classes in the order of their probability, and hide those beyond the most probable. */
@@ -337,13 +340,12 @@ export class ClassifierPage extends WhatIf {
         steps.push(() => drops.push([column, expectedDrop(this.model, this.row, column, values, measure)]));
       }
     }
-    this.node.forEach((node) => node.setAttribute("aria-busy", "true"));
-    this.evaluateQuestions(steps, () => {
+    const show = () => {
       this.showQuestions(drops);
       this.changes.show(this.row, turns);
       this.showDensity();
-      this.node.forEach((node) => node.removeAttribute("aria-busy"));
-    });
+    };
+    this.evaluateQuestions(steps, show, [this.asked, this.changes.node, this.memberSection]);
   }
 
   showQuestions(drops) {

@@ -25,8 +25,12 @@ function filled(node, attributes, children) {
   return node;
 }
 
-/** Return the parts of a page: a header with sentences on the model, buttons that scroll to the sections, and these. */
+/**
+ * Return the parts of a page: a header with sentences on the model, buttons that scroll to the sections, and these. In a
+ * frame of another page it is the first section alone.
+ */
 export function pageParts(title, lead, sections, verdict = []) {
+  if (document.body.classList.contains("embed")) return [el("main", {}, sections[0])];
   const links = sections.map((one) => {
     const heading = one.querySelector("h2");
     const scroll = () => heading.scrollIntoView({ behavior: "smooth" });
@@ -226,17 +230,30 @@ export function writeAddress(state) {
   }, 150);
 }
 
-/** Return a function that runs work in small parts between frames, and drops what an earlier call has not done. */
+/**
+ * Return a function that runs work in small parts between frames, and drops what an earlier call has not done. The
+ * sections that wait for it say so until it is finished.
+ */
 export function inParts() {
-  let turn = 0;
-  return (steps, finished) => {
+  let [turn, waiting] = [0, []];
+  const mark = (sections) => {
+    waiting.forEach((one) => one.removeAttribute("aria-busy"));
+    waiting = sections.filter(Boolean);
+    waiting.forEach((one) => one.setAttribute("aria-busy", "true"));
+  };
+  return (steps, finished, sections = []) => {
     const mine = ++turn;
+    mark(sections);
     const run = () => {
       if (mine !== turn) return;
       const until = performance.now() + 10;
       while (steps.length && performance.now() < until) steps.shift()();
-      if (steps.length) setTimeout(run, 0);
-      else finished();
+      if (steps.length) {
+        setTimeout(run, 0);
+        return;
+      }
+      mark([]);
+      finished();
     };
     setTimeout(run, 0);
   };

@@ -99,7 +99,7 @@ export class Scatter {
               context.fillRect(EDGE + i * step, SIZE - EDGE - (k + 1) * step, step, step);
             }
           });
-    this.work(steps, () => this.drawPoints(context, style, hue));
+    this.work(steps, () => this.drawPoints(context, style, hue), [this.node]);
   }
 
   drawPoints(context, style, hue) {

@@ -4,8 +4,9 @@ import { el, oddsBar, saveButtons, svg, table } from "./dom.js";
 
 const MOST_TERMS = 24;
 const LINE = 22;
-const LABELS = 150; // width of the labels of a drawing
-const PLOT = 280;
+const WATERFALL = 430; // of a drawing
+const LABEL_WIDTHS = [120, 250]; // the least and the greatest width of the labels, which take what the longest needs
+const LETTER_WIDTH = 0.6; // width of a letter of the sans serif fonts in use, as a share of their size
 
 /**
  * A sum of terms {name, value, lines}. `show` takes {terms, total, last, shown, caption, label}: the name of the total, how
@@ -55,13 +56,16 @@ function waterfall({ terms, total, last, shown }, [label, against], [own, other]
   for (const { value } of terms) sums.push(sums.at(-1) + (Number.isFinite(value) ? value : 0));
   const low = Math.min(...sums, 0);
   const high = Math.max(...sums, 0);
-  const at = (x) => LABELS + 10 + ((PLOT - 70) * (x - low)) / (high - low || 1);
+  const labels = terms.map(labelOf);
+  const across = Math.max(...labels.map(({ lines, size }) => Math.max(...lines.map(({ length }) => length)) * LETTER_WIDTH * size));
+  const left = Math.min(Math.max(across, LABEL_WIDTHS[0]), LABEL_WIDTHS[1]);
+  const at = (x) => left + 10 + ((WATERFALL - left - 70) * (x - low)) / (high - low || 1);
   const height = LINE * (terms.length + 2) + 8;
   const drawing = svg("svg", {
     xmlns: "http://www.w3.org/2000/svg",
-    width: LABELS + PLOT,
+    width: WATERFALL,
     height,
-    viewBox: `0 0 ${LABELS + PLOT} ${height}`,
+    viewBox: `0 0 ${WATERFALL} ${height}`,
     class: "chart sum",
   });
   const text = (x, y, content, anchor, weight, size = 12) =>
@@ -83,12 +87,12 @@ function waterfall({ terms, total, last, shown }, [label, against], [own, other]
     text(at(0) + 6, 14, `${clipped(label, 20)} →`, "start"),
     svg("line", { x1: at(0), x2: at(0), y1: 18, y2: height - 4, stroke: "#9aa4af" }),
   );
-  terms.forEach(({ name, lines, value }, k) => {
+  terms.forEach(({ name, value }, k) => {
     const y = LINE * (k + 1) + 4;
     const [from, to] = [at(sums[k]), at(sums[k + 1])];
-    const label = lines
-      ? lines.map((line, i) => text(LABELS, y + 7 + 10 * i, clipped(line, 28), "end", null, 9.5))
-      : [text(LABELS, y + 12, clipped(name, 23), "end", null, name.length > 20 ? 10.5 : 12)];
+    const { lines, size } = labels[k];
+    const [first, step] = lines.length > 1 ? [y + 7, 10] : [y + 12, 0];
+    const label = lines.map((line, i) => text(left, first + step * i, line, "end", null, size));
     drawing.append(
       svg("g", {}, svg("title", {}, name), ...label),
       svg("rect", {
@@ -105,7 +109,7 @@ function waterfall({ terms, total, last, shown }, [label, against], [own, other]
   });
   const y = LINE * (terms.length + 1) + 4;
   drawing.append(
-    text(LABELS, y + 12, last, "end", "600"),
+    text(left, y + 12, last, "end", "600"),
     svg("rect", {
       x: Math.min(at(0), at(sums.at(-1))),
       y,
@@ -117,6 +121,16 @@ function waterfall({ terms, total, last, shown }, [label, against], [own, other]
     text(Math.max(at(0), at(sums.at(-1))) + 4, y + 12, shown(total), "start", "600"),
   );
   return drawing;
+}
+
+/** Return the lines of the label of a term and their size: smaller, then in two lines, where they are long. */
+function labelOf({ name, lines }) {
+  const [, most] = LABEL_WIDTHS;
+  const size = [12, 10.5].find((one) => name.length * LETTER_WIDTH * one <= most);
+  if (size && !lines) return { lines: [name], size };
+  const [column, ...cell] = name.split(" = ");
+  const parts = lines ?? (cell.length ? [column, `= ${cell.join(" = ")}`] : [name]);
+  return { lines: parts.map((line) => clipped(line, Math.floor(most / (LETTER_WIDTH * 9.5)))), size: 9.5 };
 }
 
 function clipped(text, length) {
