@@ -29,6 +29,7 @@ extensions = [
     "myst_parser",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "layers",
     "mathml",
     "public_api",
 ]

@@ -1,26 +1,28 @@
-"""Layers: each folder imports only from the rows below its own in the table of CONTRIBUTING.md."""
+"""Layers: each folder imports only from the rows below its own in layers.toml, and says what it is for."""
 
 import ast
+import importlib.util
 import re
+import tomllib
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "posteriori"
 
 
-def ranks(text):
-    """Return the rank of each folder or module named in a table, highest first; names of one row share a rank."""
+def ranks(rows):
+    """Return the rank of each folder or module of a table, highest first; names of one row share a rank."""
     found = {}
-    for place, line in enumerate(line for line in text.splitlines() if line.startswith("| `")):
-        for name in re.findall(r"`([a-z_]+)(?:/|\.py)`", line.split("|")[1]):
+    for place, row in enumerate(rows):
+        for name in row:
             assert name not in found, f"{name} occurs twice in the table"
             found[name] = -place
     return found
 
 
-def table():
-    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    return page.split("## How the code is laid out")[1].split("\n## ")[0]
+RANKS = ranks(tomllib.loads((ROOT / "layers.toml").read_text(encoding="utf-8"))["rows"])
 
 
 def module_name(path):
@@ -102,19 +104,41 @@ ARROWS = arrows_by(imports)
 
 
 def test_every_folder_and_module_is_in_the_table():
-    assert {room(name) for name in FILES} - {"posteriori", "__main__"} == set(ranks(table()))
+    assert {room(name) for name in FILES} - {"posteriori", "__main__"} == set(RANKS)
+
+
+@pytest.mark.prose
+@pytest.mark.parametrize("name", RANKS)
+def test_each_says_what_it_is_for_in_a_few_sentences(name):
+    paragraphs = (ast.get_docstring(TREES[f"posteriori.{name}"]) or "").split("\n\n")
+    if name != "version":
+        assert len(paragraphs) > 1, f"{name} has a title and no text; say what it is for"
+    assert len(" ".join(paragraphs[:2]).split()) <= 90, f"{name}: the two paragraphs are long for a table"
+
+
+@pytest.mark.prose
+def test_the_table_of_the_site_shows_each_with_its_purpose():
+    pytest.importorskip("sphinx", reason="the extra `docs` is not installed")
+    spec = importlib.util.spec_from_file_location("layers", ROOT / "docs" / "_extensions" / "layers.py")
+    layers = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(layers)
+    lines = layers.table()[2:]
+    assert [re.match(r"\| (\d+) \| `(\w+)", line).groups() for line in lines] == [
+        (str(1 - rank), name) for name, rank in RANKS.items()
+    ]
+    assert all(len(re.findall(r"(?<!\\)\|", line)) == 4 for line in lines)  # a bar of p(x | z) ends no cell
 
 
 def test_no_folder_imports_from_above():
-    assert upward(ARROWS, ranks(table())) == []
+    assert upward(ARROWS, RANKS) == []
 
 
 def test_no_function_imports_from_above():
-    assert upward(arrows_by(imports_anywhere), ranks(table())) == []
+    assert upward(arrows_by(imports_anywhere), RANKS) == []
 
 
 def test_only_registries_name_classes_from_above():
-    found = upward(arrows_by(named), ranks(table()))
+    found = upward(arrows_by(named), RANKS)
     assert {room(line.split()[0]) for line in found} == REGISTRIES
 
 
@@ -149,7 +173,7 @@ if TYPE_CHECKING:
 
 
 def test_an_upward_import_and_a_cycle_are_found():
-    rank = ranks("| `cli/` | x |\n| `model.py`, `sql/` | y |")
+    rank = ranks([["cli"], ["model", "sql"]])
     assert rank == {"cli": 0, "model": -1, "sql": -1}
     arrows = {("posteriori.cli.main", "posteriori.model"), ("posteriori.sql", "posteriori.model")}
     assert upward(arrows, rank) == []

@@ -29,7 +29,7 @@ _COUNTED = (
     r"|tables?|labels?|components?|values?|digits?|bins?|terms?|pass|passes|entry|entries|threads?|jobs?|test"
 )
 
-# Why each is banned stands in CONTRIBUTING.md, "Prose".
+# Why each is banned stands in docs/develop/prose.md.
 PATTERNS = {
     "anew": r"\banew\b",
     "nor": r"\bnor\b(?!\()",
@@ -120,7 +120,7 @@ def shown(name: str) -> str:
 
 @pytest.mark.parametrize("name", files())
 def test_a_file_is_in_plain_words(name):
-    assert not shown(name), f"banned phrases (CONTRIBUTING.md, Prose):\n{shown(name)}"
+    assert not shown(name), f"banned phrases (docs/develop/prose.md):\n{shown(name)}"
 
 
 @pytest.mark.parametrize(

@@ -1,41 +1,30 @@
-"""The registry of models, and the recipe of CONTRIBUTING.md that adds one."""
+"""The registry of models, and the recipe that adds one: `examples/extending/model.py`."""
 
 import contextlib
 import io
 import json
-import re
 import subprocess
 import sys
-import types
-from pathlib import Path
 
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
+from examples.extending import model
 from posteriori import persistence
 from posteriori.checks import check_model
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.registry import COMPARED, CROSS_VALIDATED, MODELS, find_model
 
-MODULE = "posteriori.classifiers.one_dependence"
-
 
 @pytest.fixture
-def registered(monkeypatch):
-    """Run both blocks of the recipe, as if they were in the library."""
-    page = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text()
-    recipe = page[page.index("## Add a model") : page.index("## Add an engine")]
-    code, entry = re.findall(r"```python\n(.*?)```", recipe, re.DOTALL)
-    module = types.ModuleType(MODULE)
-    exec(code, module.__dict__)
-    monkeypatch.setitem(sys.modules, MODULE, module)
-    namespace = {}
-    exec(entry, namespace)
-    monkeypatch.setitem(MODELS, "one-dependence", namespace["ONE_DEPENDENCE"])
+def registered():
+    """Add the entry of the recipe, as if it were in the library."""
+    model.register()
     persistence._own_estimators.cache_clear()
-    yield module.OneDependenceBayes
+    yield model.OneDependenceBayes
+    del MODELS["one-dependence"]
     persistence._own_estimators.cache_clear()
 
 

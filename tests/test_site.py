@@ -50,6 +50,19 @@ def test_a_page_has_a_title_and_a_sentence(page):
     assert len(head[1]) == len(head[2])
 
 
+@pytest.mark.prose
+@pytest.mark.parametrize("recipe", sorted((ROOT / "examples" / "extending").glob("*.py")), ids=lambda path: path.stem)
+def test_a_recipe_is_on_the_site_and_on_the_page_of_contributors(recipe):
+    name = recipe.relative_to(ROOT).as_posix()
+    assert f"```{{literalinclude}} ../../{name}\n" in (DOCS / "develop" / "extending.md").read_text(encoding="utf-8")
+    assert f"]({name})" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.prose
+def test_the_page_of_contributors_is_one_page():
+    assert len((ROOT / "CONTRIBUTING.md").read_bytes()) <= 6000, "move what is not for everybody to docs/develop/"
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("page", LECTURES, ids=lambda page: page.stem)
 def test_a_notebook_of_the_course_runs_from_top_to_bottom(page, tmp_path):

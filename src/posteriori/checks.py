@@ -1,4 +1,8 @@
-"""The laws that densities and models obey, for authors of new ones: `check_density` and `check_model`."""
+"""The laws that densities and models obey, for authors of new ones: `check_density` and `check_model`.
+
+They hold for densities and models of the library and for those of anybody else, and raise AssertionError with what is
+wrong. The tests begin with them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The number of free parameters of a model."""
+"""The number of free parameters of a model.
+
+The count needs no rows: it shows what the independence of columns given the class saves.
+"""
 
 from __future__ import annotations
 

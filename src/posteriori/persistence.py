@@ -1,4 +1,8 @@
-"""Save and load models as safetensors with compressed JSON. Loading never executes anything from a file."""
+"""Save and load models as safetensors with compressed JSON. Loading never executes anything from a file.
+
+It makes estimators of the content that `model_files` reads and checks. A file names classes, of which only those that
+are registered are made.
+"""
 
 from __future__ import annotations
 

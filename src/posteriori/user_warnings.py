@@ -1,4 +1,7 @@
-"""Warnings that name the line of the user who called posteriori."""
+"""Warnings that name the line of the user who called posteriori.
+
+A user reads their own line in the message, not one of this package or of scikit-learn.
+"""
 
 from __future__ import annotations
 

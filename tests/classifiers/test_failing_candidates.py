@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import posteriori as po
-from tests.classifiers.test_generative_classifier import Exponential, mixed
+from examples.extending.density import Exponential
+from tests.classifiers.test_generative_classifier import mixed
 
 
 def with_waits(lowest):

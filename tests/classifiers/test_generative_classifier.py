@@ -1,10 +1,8 @@
 """The pool of generative models, and cross-validation of several at once."""
 
 import math
-import re
 import warnings
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -28,16 +26,6 @@ from posteriori.model_selection import out_of_fold
 from posteriori.model_selection.metrics import area_under_curve, scores_of
 from posteriori.pool.candidates import MemberOptions, select_candidates
 from posteriori.registry import MODELS, member_models, pool_candidates
-
-
-def density_of_the_recipe():
-    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
-    namespace = {"__name__": "recipe"}
-    exec(re.search(r"```python\n(.*?)```", page, re.DOTALL).group(1), namespace)
-    return namespace["Exponential"]
-
-
-Exponential = density_of_the_recipe()
 
 
 @pytest.fixture(scope="module")

@@ -1,33 +1,23 @@
-"""The recipe of CONTRIBUTING.md that adds a command, run from the page."""
+"""The recipe that adds a command: `examples/extending/command.py`."""
 
 import json
 import re
-import sys
-import types
-from pathlib import Path
 
 import pytest
 
 import posteriori as po
+from examples.extending import command
 from posteriori import cli
 from posteriori.cli import commands
 from posteriori.datasets import load_penguins
 from tests.cli.command_line import CommandLine
 
-MODULE = "posteriori.cli.classes"
-
 
 @pytest.fixture
 def added(monkeypatch):
-    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    recipe = page.split("## Add a command")[1].split("\n## ")[0]
-    code, entry = re.findall(r"```python\n(.*?)```", recipe, re.DOTALL)
-    module = types.ModuleType(MODULE)
-    monkeypatch.setitem(sys.modules, MODULE, module)
-    exec(code, vars(module))
     monkeypatch.setattr(commands.app, "registered_commands", list(commands.app.registered_commands))
     cli._command.cache_clear()
-    exec(entry, {"classes": module.classes})
+    command.register()
     yield
     cli._command.cache_clear()
 

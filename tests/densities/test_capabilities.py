@@ -1,12 +1,11 @@
-"""The optional methods of densities: their laws, and the recipe of CONTRIBUTING.md in every feature of a model."""
+"""The optional methods of densities: their laws, and `examples/extending/density.py` in every feature of a model."""
 
 import contextlib
+import dataclasses
 import io
 import json
 import re
 import sqlite3
-import sys
-import types
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
+from examples.extending import density as recipe
 from posteriori.checks import check_density
 from posteriori.cli import main
 from posteriori.densities import (
@@ -49,7 +49,6 @@ from posteriori.sql.writers import WRITERS
 from posteriori.statistics import Scatter
 from posteriori.tables import Assignment, Codes, Column, Numbers
 
-MODULE = "posteriori.densities.exponential"
 COUNTS = {"complement", "compound", "multinomial", "poisson_rate", "presence", "scaled"}
 PROTOCOLS = {
     DescribedDensity: {"gaussian", "multivariate gaussian", "poisson", "tree", "grouped", *COUNTS},
@@ -63,27 +62,21 @@ PROTOCOLS = {
 }
 
 
-def recipe():
-    """Return the three blocks of code of the recipe that adds a density: itself, its registration, its SQL."""
-    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
-    section = page[page.index("## Add a density") : page.index("## Add a model")]
-    return re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-
-
 @pytest.fixture
-def registered(monkeypatch):
-    """Run the recipe as if it were in the library."""
-    code, entry, writer = recipe()
-    module = types.ModuleType(MODULE)
-    exec(code, module.__dict__)
-    module.Exponential.__module__ = MODULE
-    monkeypatch.setitem(sys.modules, MODULE, module)
-    namespace = {}
-    exec(entry, namespace)
-    exec(writer, namespace)
-    monkeypatch.setattr(registry, "REGISTRY", (*REGISTRY, namespace["EXPONENTIAL"]))
-    monkeypatch.setitem(WRITERS, module.Exponential, namespace["exponential_factors"])
-    return module.Exponential
+def registered():
+    """Add the entries of the recipe, as if they were in the library."""
+    recipe.register()
+    yield recipe.Exponential
+    registry.REGISTRY = REGISTRY
+    del WRITERS[recipe.Exponential]
+
+
+def recipe_without(*methods, bases=(BaseDensity,)):
+    """Return the density of the recipe without some methods, or without its base."""
+    kept = {name: value for name, value in vars(recipe.Exponential).items() if not name.startswith("__")}
+    fields = [(field.name, field.type, field.default) for field in dataclasses.fields(recipe.Exponential)]
+    namespace = {name: value for name, value in kept.items() if name not in methods}
+    return dataclasses.make_dataclass("Exponential", fields, bases=bases, namespace=namespace, frozen=True)
 
 
 @pytest.fixture
@@ -187,13 +180,9 @@ def test_numbers_are_no_network(registered, waits):
 @pytest.fixture
 def bare(monkeypatch):
     """Return the density of the recipe without the optional methods, registered without SQL."""
-    code, *_ = recipe()
-    namespace = {"__name__": MODULE}
-    code = re.sub(r"    def describe.*", "", code, flags=re.DOTALL)
-    exec(code, namespace)
-    density = namespace["Exponential"]
+    density = recipe_without("describe", "linear_terms")
     assert not any(isinstance(density(), protocol) for protocol in PROTOCOLS)
-    monkeypatch.setattr(registry, "REGISTRY", (*REGISTRY, Registration(density, (namespace["Totals"],))))
+    monkeypatch.setattr(registry, "REGISTRY", (*REGISTRY, Registration(density, (recipe.Totals,))))
     return density
 
 
@@ -256,10 +245,7 @@ def test_no_reader_guesses_an_attribute_of_a_density():
 
 
 def test_a_density_without_the_defaults_is_refused(waits):
-    code = recipe()[0].replace("class Exponential(BaseDensity)", "class Exponential")
-    namespace = {"__name__": "exponential"}
-    exec(code, namespace)
-    own = namespace["Exponential"]
+    own = recipe_without(bases=())
     refused = r"the density Exponential lacks exposure, .*; let it inherit posteriori.densities.BaseDensity, which has"
     with pytest.raises(TypeError, match=refused):
         fitted(waits, distributions={"wait": own()})

@@ -2,9 +2,8 @@
 
 import dataclasses
 import importlib
+import inspect
 import pkgutil
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +15,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
 import posteriori.densities
+from examples.extending import density as recipe
+from examples.extending.density import Exponential
 from posteriori.checks import check_density
 from posteriori.densities import (
     REGISTRY,
@@ -38,19 +39,6 @@ from posteriori.tables import Assignment, Codes, Numbers
 
 Z = 3
 CARDINALITIES = (2, 5, 1)
-
-
-def density_of_the_recipe():
-    """Run the code block of CONTRIBUTING.md that adds a density."""
-    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
-    code = re.search(r"```python\n(.*?)```", page, re.DOTALL).group(1)
-    assert len(code.splitlines()) < 100
-    namespace = {"__name__": "recipe"}
-    exec(code, namespace)
-    return namespace["Exponential"]
-
-
-Exponential = density_of_the_recipe()
 
 
 def draw_tile(density, rng, n, missing=0.2):
@@ -316,6 +304,11 @@ def test_categorical_an_unseen_component_takes_everybodys_frequencies():
     )
     assert_allclose(np.exp(Categorical(0.0).estimate(counts).column(0)[1]), [2 / 3, 1 / 3])
     assert_allclose(np.exp(Categorical(1.0).estimate(counts).column(0)[1]), [1 / 2, 1 / 2])
+
+
+def test_the_recipe_is_a_density_with_its_own_statistics_in_under_100_lines():
+    classes = (recipe.Totals, recipe.ExponentialParameters, recipe.Exponential)
+    assert sum(len(inspect.getsource(one).splitlines()) for one in classes) < 100
 
 
 def test_the_recipe_works_in_a_model():

@@ -1,24 +1,18 @@
-"""The recipe of CONTRIBUTING.md that adds a network format, run from the page."""
-
-import re
-from pathlib import Path
+"""The recipe that adds a network format: `examples/extending/network_format.py`."""
 
 import numpy as np
 import pytest
 
 import posteriori as po
+from examples.extending import network_format
 from posteriori.networks.formats import files
 
 
 @pytest.fixture
-def lines_format(monkeypatch):
-    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    recipe = page.split("## Add a network format")[1].split("\n## ")[0]
-    code, entry = re.findall(r"```python\n(.*?)```", recipe, re.DOTALL)
-    monkeypatch.setattr(files, "FORMATS", list(files.FORMATS))
-    namespace = {}
-    exec(code, namespace)
-    exec(entry, namespace)
+def lines_format():
+    network_format.register()
+    yield
+    files.FORMATS.remove(network_format.LINES)
 
 
 def test_the_format_of_the_recipe_is_read_and_written(lines_format, tmp_path):

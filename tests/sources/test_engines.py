@@ -1,12 +1,8 @@
-"""The registry of engines: its entries, the laws of sources, and the engine that CONTRIBUTING.md adds."""
+"""The registry of engines: its entries, the laws of sources, and the engine of `examples/extending/engine.py`."""
 
 import inspect
 import itertools
-import re
-import sys
-import types
 import warnings
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -14,6 +10,7 @@ import pytest
 from sklearn.base import clone
 
 import posteriori as po
+from examples.extending import engine
 from posteriori import engines
 from posteriori.reading import infer_schema, read_table
 from posteriori.sources import source_of
@@ -25,18 +22,11 @@ SOURCES = (TableSource, DatabaseSource, PartitionedSource)
 
 
 @pytest.fixture
-def frames_engine(monkeypatch):
-    """Register the engine of the recipe, run from the page."""
-    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    recipe = page.split("## Add an engine")[1].split("\n## ")[0]
-    code, entry = re.findall(r"```python\n(.*?)```", recipe, re.DOTALL)
-    assert len(code.splitlines()) < 60
-    module = types.ModuleType("posteriori.tables.frame_list")
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    exec(code, vars(module))
-    monkeypatch.setattr(engines, "ENGINES", dict(engines.ENGINES))
-    exec(entry, {"__name__": "recipe"})
-    return module
+def frames_engine():
+    """Register the engine of the recipe."""
+    engine.register()
+    yield engine
+    del engines.ENGINES["frames"]
 
 
 def cut_up(frame):

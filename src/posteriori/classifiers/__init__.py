@@ -1,4 +1,8 @@
-"""scikit-learn estimators: their parameters, their fits and their predictions."""
+"""scikit-learn estimators: their parameters, their fits and their predictions.
+
+They are façades over fitted values: an estimator holds its parameters and one value, which its attributes read. A model
+is one file with its parameters and its densities; fits, sums and searches are in the folders below.
+"""
 
 from posteriori.classifiers.dependence import AveragedOneDependence, FullJointClassifier, KDependenceBayes
 from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant

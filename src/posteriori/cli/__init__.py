@@ -1,4 +1,8 @@
-"""The command line: parse, call the library, print. No statistics here."""
+"""The command line: parse, call the library, print. No statistics here.
+
+A command is one function in one file. Its signature gives arguments and options, its docstring the help. What is heavy
+is imported inside it, so that `posteriori --help` is quick.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Comparison of models: cross-validation, and learning curves of generative and discriminative classifiers."""
+"""Comparison of models: cross-validation, and learning curves of generative and discriminative classifiers.
+
+It also compares a drawn table with a real one. It is apart from `model_selection/` because it makes classifiers, and
+classifiers import `model_selection/`.
+"""
 
 from posteriori.comparison.cross_validation import CrossValidation, cross_validate
 from posteriori.comparison.discriminative import DiscriminativeClassifier, discriminative

@@ -1,4 +1,7 @@
-"""A small real table to try things on."""
+"""A small real table to try things on.
+
+It is read from the package, without network, and the examples and tests use it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Class-conditional densities p(x_block | z), each for a block of columns of one kind."""
+"""Class-conditional densities p(x_block | z), each for a block of columns of one kind.
+
+A density is a frozen dataclass in one file: independent columns, joint Gaussians, columns along a tree or with some
+parents. `capabilities.py` states what every density has and what it may offer; `registry.py` lists them.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 """Drop-in replacements of the generative classifiers of scikit-learn, based on additive statistics.
 
+They are estimators of scikit-learn's names above the same sums and densities as everything else. The tests compare each
+with the original.
+
 To switch, change the import::
 
     from posteriori.drop_in import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB

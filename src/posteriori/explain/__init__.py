@@ -1,4 +1,7 @@
-"""Explanations of predictions: exact sums of log factors, Bayes' rule written out, weights and biases, pairs."""
+"""Explanations of predictions: exact sums of log factors, Bayes' rule written out, weights and biases, pairs.
+
+They read a fitted model and change nothing. The terms are exact: they add up to the log-odds that the model predicts.
+"""
 
 from posteriori.explain.bayes_rule import bayes_table
 from posteriori.explain.forms import LinearForm, QuadraticForm, linear_form

@@ -1,4 +1,8 @@
-"""A generative model: a prior over components times, for each block of columns, a density given the component."""
+"""A generative model: a prior over components times, for each block of columns, a density given the component.
+
+The fitted value of one model and that of a pool answer alike: log joint, posterior, one column alone, drawn rows.
+Missing cells are integrated out here.
+"""
 
 from posteriori.model.blocks import (
     Block,

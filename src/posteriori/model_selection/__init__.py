@@ -1,4 +1,8 @@
-"""Evaluation of estimators on rows that they were not trained on."""
+"""Evaluation of estimators on rows that they were not trained on.
+
+It holds metrics, the comparison with the class prior, and out-of-fold and leave-one-out predictions.
+`held_out_predictions.py` states the interface of the estimators that it takes, because it imports none.
+"""
 
 from posteriori.model_selection.held_out_predictions import (
     HeldOut,

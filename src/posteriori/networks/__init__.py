@@ -1,4 +1,9 @@
-"""Bayesian networks: a joint distribution as a product of conditional probability tables along a graph."""
+"""Bayesian networks: a joint distribution as a product of conditional probability tables along a graph.
+
+They have no label. `graph/` is the structure and its tables, `inference/` the engines and their answers, `learning/`
+finds tables and graphs from cases, `causal/` effects of interventions, and `formats/` reads and writes files.
+`network.py` has the one class, and `classifier.py` makes any variable a label.
+"""
 
 from posteriori.networks.causal.adjustment import AdjustmentSets, adjustment_sets
 from posteriori.networks.causal.identification import Identification, identify

@@ -1,4 +1,7 @@
-"""Figures of fitted models. Each function draws on an Axes, by default one of a new figure, and returns it."""
+"""Figures of fitted models. Each function draws on an Axes, by default one of a new figure, and returns it.
+
+It reads what a fitted model has learned and scores rows of the caller. Matplotlib is imported when a figure is drawn.
+"""
 
 from posteriori.plotting.effects import plot_densities, plot_effect
 from posteriori.plotting.graphs import plot_network, plot_tree

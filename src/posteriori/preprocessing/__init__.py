@@ -1,4 +1,7 @@
-"""Transformers of tables, for scikit-learn pipelines."""
+"""Transformers of tables, for scikit-learn pipelines.
+
+They stand alone, without a model: `MDLPDiscretizer` cuts numbers into bins by the classes.
+"""
 
 from posteriori.preprocessing.mdlp import MDLPDiscretizer
 

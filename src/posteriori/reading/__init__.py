@@ -1,4 +1,8 @@
-"""Whatever holds rows in, tables with a schema out: files, databases, data frames, arrays, and columns of labels."""
+"""Whatever holds rows in, tables with a schema out: files, databases, data frames, arrays, and columns of labels.
+
+Text files are read as people write them: dialects, written numbers and times, marks of missing cells. Whoever writes a
+model never needs this folder.
+"""
 
 from posteriori.reading.database import Query, scan_sql
 from posteriori.reading.files import Scan, scan

@@ -1,4 +1,8 @@
-"""Sufficient statistics: a commutative monoid under +."""
+"""Sufficient statistics: a commutative monoid under +.
+
+A fit adds them up, and parameters are derived from them late, so that shards merge and rows can be removed. Sums
+declare their axes: order of classes, + and − follow from them.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""Tools of every part of the library: checks of values, numbers as text, HTML, files, random draws, types."""
+"""Tools of every part of the library: checks of values, numbers as text, HTML, files, random draws, types.
+
+Whatever more than one folder needs and no folder owns is here. It imports nothing of the folders above it.
+"""

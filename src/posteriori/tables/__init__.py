@@ -1,4 +1,7 @@
-"""Any table in, arrays out: columns and their kinds, and batches of rows as tiles."""
+"""Any table in, arrays out: columns and their kinds, and batches of rows as tiles.
+
+`table.py` is the interface of a table. Each kind of table, in memory or of an engine, is one file.
+"""
 
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Batch, Codes, LabelLikelihood, Numbers, Tile, split_by_component
