@@ -2,6 +2,7 @@
 
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 os.environ.setdefault(
@@ -27,9 +28,11 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "myst_parser",
+    "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "layers",
+    "live_explorer",
     "mathml",
     "public_api",
 ]
@@ -48,6 +51,11 @@ nitpicky = False
 # Markdown pages
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 4
+
+# Copy buttons: the code without prompts and output
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+copybutton_exclude = ".linenos, .go"
 
 # Reference
 autosummary_generate = True
@@ -102,11 +110,15 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "navigation_depth": 2,
     "show_toc_level": 2,
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["release", "theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
     "back_to_top_button": False,
 }
+_PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))[
+    "project"
+]
+html_context = {"repository": _PROJECT["urls"]["Repository"]}
 html_sidebars = {"index": [], "start/**": ["sidebar-nav-bs"]}
