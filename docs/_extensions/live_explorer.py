@@ -2,13 +2,15 @@
 
 import json
 from pathlib import Path, PurePosixPath
+from typing import ClassVar
 from urllib.parse import quote
 
-import posteriori as po
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
-from posteriori.datasets import load_penguins
 from sphinx.application import Sphinx
+
+import posteriori as po
+from posteriori.datasets import load_penguins
 
 FOLDER = "explorers"  # of the site
 
@@ -45,7 +47,10 @@ class LiveExplorer(Directive):
     """Show the explorer of one of `MODELS`, with some cells known: `{explorer} species`, `:row: {"island": "Biscoe"}`."""
 
     required_arguments = 1
-    option_spec = {"row": directives.unchanged, "height": directives.unchanged}
+    option_spec: ClassVar = {
+        "row": directives.unchanged,
+        "height": directives.unchanged,
+    }
 
     def run(self):
         """Return the frame, and a link to the same page alone."""
