@@ -50,6 +50,23 @@ def test_a_page_has_a_title_and_a_sentence(page):
     assert len(head[1]) == len(head[2])
 
 
+FOR_TEACHING = {"full_joint"}
+
+
+@pytest.mark.prose
+def test_the_chart_of_models_has_an_end_for_every_model():
+    text = (DOCS / "start" / "which_model.md").read_text(encoding="utf-8")
+    ends = re.findall(r'<div role="listitem"><b>(.+?)</b>(.+)</div>', text)
+    assert [question.endswith("?") for question, _ in ends] == [True] * 8 + [
+        False
+    ]  # the last is reached by eight times no
+    first = [re.match(r'<a href="../guide/models/(\w+).html">(\w+)', answer) for _, answer in ends]
+    assert len({link[1] for link in first}) == len(ends) == 9
+    assert all(hasattr(po, link[2]) for link in first)
+    linked = set(re.findall(r'href="../guide/models/(\w+).html"', text))
+    assert linked == {page.stem for page in (DOCS / "guide" / "models").glob("*.md")} - FOR_TEACHING
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("page", LECTURES, ids=lambda page: page.stem)
 def test_a_notebook_of_the_course_runs_from_top_to_bottom(page, tmp_path):
