@@ -135,6 +135,19 @@ def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "penguins.posteriori").exists()
 
 
+# Pictures that the build of the site makes: path, and text for who cannot see them.
+MADE = [(page, *found) for page in PAGES for found in re.findall(r"!\[(.*?)\]\((/auto_\S+)\)", page.read_text())]
+
+
+@pytest.mark.prose
+@pytest.mark.parametrize(("page", "text", "path"), MADE, ids=lambda cell: cell.stem if isinstance(cell, Path) else "")
+def test_a_picture_of_a_page_is_that_of_an_example(page, text, path):
+    made = re.fullmatch(r"/auto_(gallery|course)/images/sphx_glr_(\w+)_001\.png", path)
+    example = ROOT / "docs" / made[1] / f"{made[2]}.py"
+    assert "plt.show()" in example.read_text()
+    assert len(text.split()) > 5, "the text says what the picture shows"
+
+
 WITH_COMMANDS = [page for page in PAGES if "guide" in page.parts and commands_of(page)]
 
 
@@ -150,10 +163,8 @@ def table_folder(tmp_path, monkeypatch):
         penguins.write_csv(name)
     Path("data").mkdir()
     penguins.write_parquet("data/penguins.parquet")
-    Path("costs.json").write_text(
-        '{"Adelie": {"Chinstrap": 1, "Gentoo": 5}, "Chinstrap": {"Adelie": 1, "Gentoo": 1}, '
-        '"Gentoo": {"Adelie": 1, "Chinstrap": 1}}'
-    )
+    page = (ROOT / "docs/guide/tasks/costs.md").read_text()
+    Path("costs.json").write_text(re.search(r"```json\n(.*?)```", page, re.DOTALL)[1])
     return tmp_path
 
 
