@@ -197,8 +197,11 @@ def test_the_commands_of_the_guide_run(page, shell_folder, capsys):
 
 
 def console_sessions_of(text):
-    """Return each command of the console blocks of a page, without comment, and the output that the page shows."""
-    blocks = "\n".join(re.findall(r"```console\n(.*?)```", text, re.DOTALL))
+    r"""Return each command of the console blocks of a page, without comment, and the output that the page shows.
+
+    A command goes on in the next line after a \, and there after "> ", as in a shell.
+    """
+    blocks = "\n".join(re.findall(r"```console\n(.*?)```", text, re.DOTALL)).replace("\\\n> ", "")
     pieces = re.split(r"^\$ ", blocks, flags=re.MULTILINE)[1:]
     return [(command.partition("#")[0].split(), shown) for command, _, shown in (p.partition("\n") for p in pieces)]
 
@@ -227,7 +230,9 @@ def test_the_output_of_commands_is_as_it_is_shown(page, request, capsys):
 
 @pytest.mark.prose
 def test_output_that_is_not_as_it_is_shown_is_found():
-    ((command, shown),) = console_sessions_of("```console\n$ posteriori show m  # all\n0.12...\n  two\n...\n```\n")
+    ((command, shown),) = console_sessions_of(
+        "```console\n$ posteriori show \\\n> m  # all\n0.12...\n  two\n...\n```\n"
+    )
     assert command == ["posteriori", "show", "m"]
     assert is_shown(shown, "0.123 two\nthree\n")
     assert not is_shown(shown, "0.13 two\nthree\n")
