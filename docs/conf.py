@@ -16,6 +16,8 @@ sys.path[:0] = [
     str(HERE.parent),
 ]  # the second for experiments/, whose tables pages quote
 
+from public_api import USED_FIRST  # noqa: E402
+
 import posteriori  # noqa: E402
 
 project = "posteriori"
@@ -59,6 +61,7 @@ copybutton_exclude = ".linenos, .go"
 
 # Reference
 autosummary_generate = True
+autosummary_context = {"used_first": USED_FIRST}
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False

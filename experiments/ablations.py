@@ -5,7 +5,7 @@ Usage: python -m experiments.ablations [NAME …] [--tables TABLE …] [--rows N
 The candidates of the pool and the classifiers of `CANDIDATES` predict the same five folds out of fold. The pool is
 weighted by `fit_pool` without each fold in turn, with and without a classifier, and judged on that fold. With --keep,
 predictions are stored in a folder, and those in it are not made again. With --write, the summary goes into
-docs/pool.md; without it, it is printed.
+docs/measured/pool_notebook.md; without it, it is printed.
 
 The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository. Where
 there is none, nothing is written.
@@ -28,12 +28,11 @@ import posteriori as po
 from experiments.ablation_candidates import discriminant_of_scores, kdb_ensemble, nearest_rows, two_dependence
 from experiments.ablation_cells import Cells, binned
 from experiments.ablation_kernels import fine_bins, kernel_copula, kernel_naive_bayes, smoothed_bins
-from experiments.page import DOCS, markdown_table, replace_block
+from experiments.page import POOL_NOTEBOOK, markdown_table, replace_block
 from experiments.real_tables import FOLDS, SEED, Table, data_folder, in_first_half, tables
 from posteriori.learning.pool_weights import fit_pool
 from posteriori.model import clip_log_posteriors
 
-PAGE = DOCS / "pool.md"
 MOST_ROWS = 1500
 _FEW_ROWS = 200  # as in `GenerativeClassifier`
 _MOST_SLOTS = 300  # of the codes of all columns side by side, for tables of triples
@@ -158,7 +157,7 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", default=list(TABLES), metavar="TABLE")
     parser.add_argument("--rows", type=int, default=MOST_ROWS, help="read at most so many rows of each table")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="store predictions here, and use those in it")
-    parser.add_argument("--write", action="store_true", help="put the summary into docs/pool.md")
+    parser.add_argument("--write", action="store_true", help="put the summary into docs/measured/pool_notebook.md")
     arguments = parser.parse_args()
     folder = data_folder()
     if folder is None:
@@ -175,7 +174,7 @@ def main() -> None:
         print(table.name, *parts, sep=" | ", flush=True)
     text = summary(losses)
     if arguments.write:
-        replace_block("ablations", text, PAGE)
+        replace_block("ablations", text, POOL_NOTEBOOK)
     else:
         print(text)
 

@@ -8,9 +8,8 @@ constants. "forest" compares generative forests by their splits and means, and p
 with those of the arithmetic mean in addition. "cells" compares naive Bayes with one learned weight per feature and with
 one learned number per cell, and pools without and with the latter. "bins" compares bins that follow the rows with those
 of fixed rules, and "pairs" learned tables, and pools, with those without pairs of columns; both on tables of more than
-2,500 rows. With --keep, scores are stored in a file, and those
-already in it are not measured again. With --write, the figures are put into docs/pool.md or docs/dependence.md;
-without it they are printed.
+2,500 rows. With --keep, scores are stored in a file, and those already in it are not measured again. With --write, the
+figures are put into docs/measured/pool_notebook.md or docs/dependence.md; without it they are printed.
 
 The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository. Where
 there is none, nothing is written.
@@ -31,17 +30,17 @@ import numpy as np
 from sklearn.base import clone
 
 import posteriori as po
-from experiments.page import DOCS, markdown_table, replace_block
+from experiments.page import DOCS, POOL_NOTEBOOK, markdown_table, replace_block
 from experiments.real_tables import FOLDS, SEED, Table, data_folder, halves, tables
 from posteriori.model_selection.metrics import fill_undefined, log_loss
 
 PAGES: dict[str, Path] = {
-    "predictive": DOCS / "pool.md",
+    "predictive": POOL_NOTEBOOK,
     "backoff": DOCS / "dependence.md",
-    "forest": DOCS / "pool.md",
-    "cells": DOCS / "pool.md",
-    "bins": DOCS / "pool.md",
-    "pairs": DOCS / "pool.md",
+    "forest": POOL_NOTEBOOK,
+    "cells": POOL_NOTEBOOK,
+    "bins": POOL_NOTEBOOK,
+    "pairs": POOL_NOTEBOOK,
 }
 ROWS = {"predictive": 2500, "backoff": 500, "forest": 1000, "cells": 1000, "bins": 8000, "pairs": 8000}
 FEWEST_ROWS = {"bins": 2500, "pairs": 2500}

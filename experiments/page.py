@@ -7,6 +7,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PICTURES = DOCS / "pictures"
+POOL_NOTEBOOK = DOCS / "measured" / "pool_notebook.md"
 
 
 def table_row(cells: Iterable[str]) -> str:

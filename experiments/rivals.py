@@ -3,9 +3,10 @@
 Usage: python -m experiments.rivals [--keep FILE] [--models NAME …] [--again NAME …] [--tables NAME …] [--write]
 
 Five folds, all rows, defaults. With --keep, scores are stored in a file, and those already in it are not measured
-again, except for the models named by --again. With --write, the figures are put into docs/pool.md; without it they are
-printed. CatBoost, LightGBM and interpret (the explainable boosting machine) are in the `bench` extra; a model whose
-library is not installed is left out. Tables with more rows: experiments/larger_tables.py.
+again, except for the models named by --again. With --write, the means are put into docs/pool.md, and the figures by
+table into docs/measured/pool_notebook.md; without it they are printed. CatBoost, LightGBM and interpret (the
+explainable boosting machine) are in the `bench` extra; a model whose library is not installed is left out. Tables with
+more rows: experiments/larger_tables.py.
 
 CPU seconds are those of all fits and predictions in one thread.
 """
@@ -30,7 +31,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegressionCV
 
 import posteriori as po
-from experiments.page import DOCS, markdown_table, replace_block
+from experiments.page import DOCS, POOL_NOTEBOOK, markdown_table, replace_block
 from experiments.real_tables import FOLDS, SEED, Table, data_folder, in_first_half, ranks, read_index, tables
 from posteriori.model_selection.metrics import accuracy, log_loss
 
@@ -188,7 +189,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", metavar="NAME", help="measure these models only")
     parser.add_argument("--again", nargs="+", default=[], metavar="NAME", help="measure these models again")
     parser.add_argument("--tables", nargs="+", metavar="NAME", help="measure these tables only")
-    parser.add_argument("--write", action="store_true", help="put the figures into docs/pool.md")
+    parser.add_argument("--write", action="store_true", help="put the figures into the two pages")
     arguments = parser.parse_args()
     folder = data_folder()
     if folder is None:
@@ -213,7 +214,7 @@ def main() -> None:
     blocks = {"rivals": summary(scores, shown), "rivals by table": by_table(scores, shown)}
     for name, text in blocks.items():
         if arguments.write:
-            replace_block(name, text, PAGE)
+            replace_block(name, text, PAGE if name == "rivals" else POOL_NOTEBOOK)
         else:
             print(text)
 

@@ -11,7 +11,7 @@ categories and numbers of few values, in columns without gaps, that 100 training
 distributions is half the sum of absolute differences. Hidden: the log-loss of the other rows with random cells hidden,
 and by how much it exceeds that of the class prior at most, also where whole columns are hidden.
 With --keep, figures are stored in a file, and tables already in it are not measured again. With --before, figures of
-another state stand beside. With --write, the tables go into docs/pool.md.
+another state stand beside. With --write, the tables go into docs/measured/pool_notebook.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import polars as pl
 
 import posteriori as po
 from experiments.hidden_at_prediction import hidden
-from experiments.page import DOCS, markdown_table, replace_block
+from experiments.page import POOL_NOTEBOOK, markdown_table, replace_block
 from experiments.real_tables import SEED, Table, data_folder, in_first_half, read_index, tables
 from posteriori.model_selection.metrics import log_loss
 
@@ -203,7 +203,7 @@ def main() -> None:
     text += "\n\n" + markdown_table(head, [line for state, one in pairs for line in losses(one, state)])
     print(text)
     if asked.write:
-        replace_block("single rows", text, DOCS / "pool.md")
+        replace_block("single rows", text, POOL_NOTEBOOK)
 
 
 if __name__ == "__main__":

@@ -135,25 +135,46 @@ def test_the_commands_of_the_readme_run(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "penguins.posteriori").exists()
 
 
+# Pictures that the build of the site makes: path, and text for who cannot see them.
+MADE = [(page, *found) for page in PAGES for found in re.findall(r"!\[(.*?)\]\((/auto_\S+)\)", page.read_text())]
+
+
+@pytest.mark.prose
+@pytest.mark.parametrize(("page", "text", "path"), MADE, ids=lambda cell: cell.stem if isinstance(cell, Path) else "")
+def test_a_picture_of_a_page_is_that_of_an_example(page, text, path):
+    made = re.fullmatch(r"/auto_(gallery|course)/images/sphx_glr_(\w+)_001\.png", path)
+    example = ROOT / "docs" / made[1] / f"{made[2]}.py"
+    assert "plt.show()" in example.read_text()
+    assert len(text.split()) > 5, "the text says what the picture shows"
+
+
 WITH_COMMANDS = [page for page in PAGES if "guide" in page.parts and commands_of(page)]
 
 
 @pytest.fixture
-def shell_folder(tmp_path, monkeypatch):
-    """Return a folder with the files that the commands of the guide name."""
-    from posteriori.classifiers.kept_predictions import keep_predictions
+def table_folder(tmp_path, monkeypatch):
+    """Return a folder with the tables that the commands of the pages name."""
     from posteriori.datasets import load_penguins
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
     penguins = load_penguins()
     for name in ("penguins.csv", "new.csv", "earlier.csv"):
         penguins.write_csv(name)
     Path("data").mkdir()
     penguins.write_parquet("data/penguins.parquet")
-    Path("costs.json").write_text(
-        '{"Adelie": {"Chinstrap": 1, "Gentoo": 5}, "Chinstrap": {"Adelie": 1, "Gentoo": 1}, '
-        '"Gentoo": {"Adelie": 1, "Chinstrap": 1}}'
-    )
+    page = (ROOT / "docs/guide/tasks/costs.md").read_text()
+    Path("costs.json").write_text(re.search(r"```json\n(.*?)```", page, re.DOTALL)[1])
+    return tmp_path
+
+
+@pytest.fixture
+def shell_folder(table_folder):
+    """Return that folder with the models and the network that the commands of the guide name."""
+    from posteriori.classifiers.kept_predictions import keep_predictions
+    from posteriori.datasets import load_penguins
+
+    penguins = load_penguins()
     north = penguins["island"] != "Biscoe"
     for name, rows in (("penguins", penguins), ("north", penguins.filter(north)), ("south", penguins.filter(~north))):
         model = po.NaiveBayes()
@@ -164,7 +185,7 @@ def shell_folder(tmp_path, monkeypatch):
     net.add_cpt("rain", {"yes": 0.3, "no": 0.7})
     net.add_cpt("wet", {"yes": {"yes": 0.9, "no": 0.1}, "no": {"yes": 0.2, "no": 0.8}})
     po.write_network(net, "sprinkler.bif")
-    return tmp_path
+    return table_folder
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.stem)
@@ -173,6 +194,55 @@ def test_the_commands_of_the_guide_run(page, shell_folder, capsys):
 
     for command in commands_of(page):
         assert main(shlex.split(command)) == 0, f"{command}: {capsys.readouterr().err}"
+
+
+def console_sessions_of(text):
+    r"""Return each command of the console blocks of a page, without comment, and the output that the page shows.
+
+    A command goes on in the next line after a \, and there after "> ", as in a shell.
+    """
+    blocks = "\n".join(re.findall(r"```console\n(.*?)```", text, re.DOTALL)).replace("\\\n> ", "")
+    pieces = re.split(r"^\$ ", blocks, flags=re.MULTILINE)[1:]
+    return [(command.partition("#")[0].split(), shown) for command, _, shown in (p.partition("\n") for p in pieces)]
+
+
+WITH_CONSOLE = [page for page in PAGES if console_sessions_of(page.read_text())]
+SAME = doctest.OutputChecker()
+
+
+def is_shown(shown, printed):
+    """Return whether a page shows what a command prints: "..." stands for any text, white space is not compared."""
+    return SAME.check_output(shown + "\n", printed + "\n", doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+
+
+@pytest.mark.parametrize("page", WITH_CONSOLE, ids=lambda page: page.relative_to(ROOT / "docs").as_posix())
+def test_the_output_of_commands_is_as_it_is_shown(page, request, capsys):
+    from posteriori.cli import main
+
+    has_models = "start" not in page.parts and page.name != "index.md"
+    request.getfixturevalue("shell_folder" if has_models else "table_folder")
+    for (program, *arguments), shown in console_sessions_of(page.read_text()):
+        assert program == "posteriori"
+        code = main(arguments)
+        printed = capsys.readouterr()
+        assert code == 0, printed.err
+        assert is_shown(shown, printed.out), f"{' '.join(arguments)} prints\n{printed.out}"
+
+
+@pytest.mark.prose
+def test_output_that_is_not_as_it_is_shown_is_found():
+    ((command, shown),) = console_sessions_of(
+        "```console\n$ posteriori show \\\n> m  # all\n0.12...\n  two\n...\n```\n"
+    )
+    assert command == ["posteriori", "show", "m"]
+    assert is_shown(shown, "0.123 two\nthree\n")
+    assert not is_shown(shown, "0.13 two\nthree\n")
+
+
+@pytest.mark.prose
+@pytest.mark.parametrize("page", WITH_CONSOLE, ids=lambda page: page.stem)
+def test_every_console_block_begins_with_a_command(page):
+    assert not re.search(r"```console\n(?!\$ posteriori )", page.read_text())
 
 
 def test_importing_posteriori_imports_nothing_heavy():

@@ -13,10 +13,19 @@ from scipy.special import ndtri
 import benchmarks
 import experiments
 import posteriori as po
-from experiments import ablation_candidates, importance, regression, regression_rivals, rivals
+from experiments import (
+    ablation_candidates,
+    halves,
+    importance,
+    larger_tables,
+    pool,
+    regression,
+    regression_rivals,
+    rivals,
+)
 from experiments.ablation_cells import Cells
 from experiments.ablations import CANDIDATES, pooled_loss, predicted
-from experiments.page import DOCS, markdown_table, replace_block
+from experiments.page import DOCS, POOL_NOTEBOOK, markdown_table, replace_block
 from experiments.real_tables import Table, data_folder
 
 ROOT = DOCS.parent
@@ -38,6 +47,22 @@ def test_a_benchmark_imports(name):
     if "import pyagrum" in source or "from benchmarks.networks" in source:
         pytest.importorskip("pyagrum", reason="pyAgrum is absent: pip install -e '.[bench]'")
     assert importlib.import_module(f"benchmarks.{name}")
+
+
+BLOCKS = [
+    *halves.PAGES.items(),
+    *(("ablations", POOL_NOTEBOOK), ("single rows", POOL_NOTEBOOK), ("rivals by table", POOL_NOTEBOOK)),
+    *((name, pool.PAGE) for name in ("summary", "by half", "by set", "rivals", "hidden at prediction")),
+    ("larger tables", larger_tables.PAGE),
+]
+
+
+@pytest.mark.parametrize(("name", "page"), BLOCKS, ids=lambda cell: cell if isinstance(cell, str) else "")
+def test_the_block_that_a_script_fills_is_on_its_page(name, page, tmp_path):
+    copy = tmp_path / page.name
+    copy.write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
+    replace_block(name, "measured", copy)
+    assert f"<!-- {name} -->\nmeasured\n<!-- end of {name} -->" in copy.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)

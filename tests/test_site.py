@@ -63,6 +63,48 @@ def test_the_page_of_contributors_is_one_page():
     assert len((ROOT / "CONTRIBUTING.md").read_bytes()) <= 6000, "move what is not for everybody to docs/develop/"
 
 
+@pytest.mark.prose
+def test_the_reference_of_a_model_begins_with_what_people_use_and_hides_internals(tmp_path):
+    pytest.importorskip("numpydoc", reason="the extra `docs` is not installed")
+    from sphinx.application import Sphinx
+
+    (tmp_path / "conf.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(DOCS / '_extensions')!r})\ndefault_role = 'py:obj'\n"
+        "extensions = ['sphinx.ext.autodoc', 'numpydoc', 'public_api']\nnumpydoc_show_class_members = False\n"
+    )
+    models = ("NaiveBayes", "GenerativeClassifier", "GenerativeRegressor", "JointModel")
+    pages = [f".. autoclass:: posteriori.{name}\n   :members:\n   :inherited-members:\n" for name in models]
+    (tmp_path / "index.rst").write_text("Models\n======\n\n" + "\n".join(pages))
+    Sphinx(tmp_path, tmp_path, tmp_path / "site", tmp_path / "trees", "html", status=None, warning=None).build()
+    site = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    for model in models:
+        shown = re.findall(rf'<dt class="sig sig-object py" id="posteriori\.{model}\.(\w+)"', site)
+        used = ("fit", "predict", "predict_proba", "predict_set", "explain", "score", "score_samples", "sample")
+        used = [name for name in (*used, "partial_fit", "merge") if name in shown]
+        assert shown[: len(used)] == used, model
+        assert used[:2] == ["fit", "predict"], model
+        methods = [name for name in shown[len(used) :] if callable(getattr(getattr(po, model), name, None))]
+        assert methods == sorted(methods), model
+        assert not [name for name in shown if name in ("recipe", "get_metadata_routing") or "request" in name], model
+
+
+FOR_TEACHING = {"full_joint"}
+
+
+@pytest.mark.prose
+def test_the_chart_of_models_has_an_end_for_every_model():
+    text = (DOCS / "start" / "which_model.md").read_text(encoding="utf-8")
+    ends = re.findall(r'<div role="listitem"><b>(.+?)</b>(.+)</div>', text)
+    assert [question.endswith("?") for question, _ in ends] == [True] * 8 + [
+        False
+    ]  # the last is reached by eight times no
+    first = [re.match(r'<a href="../guide/models/(\w+).html">(\w+)', answer) for _, answer in ends]
+    assert len({link[1] for link in first}) == len(ends) == 9
+    assert all(hasattr(po, link[2]) for link in first)
+    linked = set(re.findall(r'href="../guide/models/(\w+).html"', text))
+    assert linked == {page.stem for page in (DOCS / "guide" / "models").glob("*.md")} - FOR_TEACHING
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("page", LECTURES, ids=lambda page: page.stem)
 def test_a_notebook_of_the_course_runs_from_top_to_bottom(page, tmp_path):

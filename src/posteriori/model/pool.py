@@ -16,7 +16,7 @@ FLOOR = -700.0  # nats; smaller ones are clipped, so that none decides alone. ex
 
 
 # How the parts of a pool follow from the known share s of a row. The exponents were chosen on the first half of the
-# tables (docs/pool.md).
+# tables (docs/measured/pool_notebook.md).
 _FLAT = 2.0  # of 1 − sᵃ: near whole rows little changes, so that an irrelevant cell changes nothing
 _RARE = 3.0  # of 1 − s, the part of the distribution that answers where hardly anything is known
 LEAST_SHARE = 1e-6  # of all cells, in a model file: no division overflows
