@@ -82,6 +82,7 @@ def faults(path: Path) -> list[str]:
             found.append(f"refers to {reference}, which is absent")
         elif (
             parts.fragment
+            and not unquote(parts.fragment).startswith("{")  # a case of an explorer
             and target.suffix == ".html"
             and unquote(parts.fragment) not in page(target).anchors
         ):

@@ -123,3 +123,29 @@ def test_a_notebook_of_the_course_runs_from_top_to_bottom(page, tmp_path):
         notebook, {"metadata": {"path": str(tmp_path)}}
     )
     assert any(cell.get("outputs") for cell in notebook.cells)
+
+
+def searched_words(page):
+    """Return the words of other fields by which the search finds a page."""
+    head = re.match(r"---\n.*?keywords: \"(.+?)\"\n.*?---\n", page.read_text(encoding="utf-8"), re.DOTALL)
+    return head[1].split(", ") if head else []
+
+
+@pytest.mark.prose
+@pytest.mark.parametrize("page", sorted((DOCS / "guide" / "tasks").glob("*.md")), ids=lambda page: page.stem)
+def test_the_search_finds_a_task_by_words_of_other_fields(page):
+    assert searched_words(page)
+
+
+@pytest.mark.prose
+@pytest.mark.parametrize(
+    ("word", "page"),
+    [
+        ("what if", "explore.md"),
+        ("imbalanced", "guide/tasks/costs.md"),
+        ("anomaly", "guide/tasks/strange_rows.md"),
+        ("missing values", "guide/tasks/missing_cells.md"),
+    ],
+)
+def test_the_search_knows_the_words_of_users(word, page):
+    assert word in searched_words(DOCS / page)
