@@ -4,8 +4,9 @@ import { el, oddsBar, saveButtons, svg, table } from "./dom.js";
 
 const MOST_TERMS = 24;
 const LINE = 22;
-const WATERFALL = 430; // of a drawing
-const LABEL_WIDTHS = [120, 250]; // the least and the greatest width of the labels, which take what the longest needs
+const WATERFALL = [330, 430]; // the least and the greatest width of a drawing
+const LABEL_WIDTHS = [120, 250]; // of the labels, which take what the longest needs
+const LABEL_SHARE = 0.58; // of the width of a drawing
 const LETTER_WIDTH = 0.6; // width of a letter of the sans serif fonts in use, as a share of their size
 
 /**
@@ -17,15 +18,24 @@ export class Waterfall {
     this.figure = el("figure", { class: "scroll", tabindex: 0, role: "img" });
     this.rows = el("details", { ontoggle: () => this.writeTable() }, el("summary", {}, "As a table"));
     this.buttons = el("p", { class: "buttons" }, saveButtons(name, () => this.drawing));
+    new ResizeObserver(() => this.draw()).observe(this.figure);
   }
 
   /** Show a sum, with the names of both directions and their colours. */
   show(sum, directions, colours) {
-    this.sum = sum;
-    this.drawing = waterfall(sum, directions, colours);
-    this.figure.replaceChildren(this.drawing);
+    Object.assign(this, { sum, directions, colours, width: null });
+    this.draw();
     this.figure.setAttribute("aria-label", `${sum.label}; the table has its terms`);
     this.writeTable();
+  }
+
+  /** Draw the sum, as wide as there is room; again only if that has changed. */
+  draw() {
+    const width = Math.min(Math.max(this.figure.clientWidth || WATERFALL[1], WATERFALL[0]), WATERFALL[1]);
+    if (!this.sum || width === this.width) return;
+    this.width = width;
+    this.drawing = waterfall(this.sum, this.directions, this.colours, width);
+    this.figure.replaceChildren(this.drawing);
   }
 
   /** Write the table if it is open. */
@@ -51,21 +61,22 @@ export function largestFirst(terms, many) {
 }
 
 /** Return the drawing: one line per term, from the sum before it to the sum after it. */
-function waterfall({ terms, total, last, shown }, [label, against], [own, other]) {
+function waterfall({ terms, total, last, shown }, [label, against], [own, other], width) {
   const sums = [0];
   for (const { value } of terms) sums.push(sums.at(-1) + (Number.isFinite(value) ? value : 0));
   const low = Math.min(...sums, 0);
   const high = Math.max(...sums, 0);
-  const labels = terms.map(labelOf);
+  const most = Math.min(LABEL_WIDTHS[1], LABEL_SHARE * width);
+  const labels = terms.map((term) => labelOf(term, most));
   const across = Math.max(...labels.map(({ lines, size }) => Math.max(...lines.map(({ length }) => length)) * LETTER_WIDTH * size));
-  const left = Math.min(Math.max(across, LABEL_WIDTHS[0]), LABEL_WIDTHS[1]);
-  const at = (x) => left + 10 + ((WATERFALL - left - 70) * (x - low)) / (high - low || 1);
+  const left = Math.min(Math.max(across, LABEL_WIDTHS[0]), most);
+  const at = (x) => left + 10 + ((width - left - 70) * (x - low)) / (high - low || 1);
   const height = LINE * (terms.length + 2) + 8;
   const drawing = svg("svg", {
     xmlns: "http://www.w3.org/2000/svg",
-    width: WATERFALL,
+    width,
     height,
-    viewBox: `0 0 ${WATERFALL} ${height}`,
+    viewBox: `0 0 ${width} ${height}`,
     class: "chart sum",
   });
   const text = (x, y, content, anchor, weight, size = 12) =>
@@ -124,8 +135,7 @@ function waterfall({ terms, total, last, shown }, [label, against], [own, other]
 }
 
 /** Return the lines of the label of a term and their size: smaller, then in two lines, where they are long. */
-function labelOf({ name, lines }) {
-  const [, most] = LABEL_WIDTHS;
+function labelOf({ name, lines }, most) {
   const size = [12, 10.5].find((one) => name.length * LETTER_WIDTH * one <= most);
   if (size && !lines) return { lines: [name], size };
   const [column, ...cell] = name.split(" = ");
