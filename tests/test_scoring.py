@@ -306,7 +306,7 @@ def test_a_scorer_from_a_file_needs_numpy_and_safetensors_only(tmp_path):
     assert refusal == "compiled loops need Numba, which is not installed; pip install numba, or run without it"
 
 
-def test_strangeness_is_the_share_of_drawn_rows_that_are_more_probable():
+def test_strangeness_is_the_share_of_likelier_drawn_rows():
     """Rows of categories are equally probable often: only more probable ones count."""
     table = pl.DataFrame({"a": list("xxxy") * 10, "b": list("pppppqqq") * 5})
     posterior = po.NaiveBayes().fit(table, ["s", "t"] * 20)._posterior

@@ -375,7 +375,7 @@ def test_the_names_of_stored_classes_are_unique():
     assert all(dataclasses.is_dataclass(kind) for kind in kinds)
 
 
-def test_registered_options_are_fields_of_the_density_and_parameters_of_naive_bayes():
+def test_registered_options_are_fields_and_parameters():
     parameters = po.NaiveBayes().get_params()
     for entry in REGISTRY:
         assert set(entry.options or ()) <= {field.name for field in dataclasses.fields(entry.density)}
@@ -383,7 +383,7 @@ def test_registered_options_are_fields_of_the_density_and_parameters_of_naive_ba
 
 
 @pytest.mark.parametrize("name", sorted(named_densities(po.NaiveBayes())))
-def test_a_registered_name_is_accepted_and_its_model_is_read_back(name, tmp_path):
+def test_a_registered_name_is_accepted_and_read_back(name, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.poisson(4, (60, 2)).astype(float)
     kind = named_densities(po.NaiveBayes())[name].kind
