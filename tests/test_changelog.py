@@ -63,7 +63,7 @@ def test_the_kinds_are_those_that_the_readme_of_the_folder_lists():
     assert set(KINDS) == set(re.findall(r"`(\w+)`", text.partition("KIND is ")[2].splitlines()[0]))
 
 
-def test_every_release_of_the_changelog_has_each_heading_and_each_entry_once():
+def test_every_release_has_each_heading_and_each_entry_once():
     assert max(Counter(version for version, _ in releases()).values()) == 1
     for _, release in releases():
         headings = Counter(re.findall(r"^### .*", release, re.MULTILINE))
@@ -73,7 +73,7 @@ def test_every_release_of_the_changelog_has_each_heading_and_each_entry_once():
         assert max(entries.values(), default=1) == 1, entries.most_common(1)
 
 
-def test_the_changelog_ends_at_the_version_of_the_package_and_begins_with_a_short_first_one():
+def test_the_changelog_runs_from_the_first_to_this_version():
     newest, first = releases()[0], releases()[-1]
     assert newest[0] == po.__version__
     assert first[0] == "0.1.0"

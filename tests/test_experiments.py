@@ -95,7 +95,7 @@ def labelled():
 
 
 @pytest.mark.parametrize("name", list(CANDIDATES))
-def test_a_candidate_of_the_ablations_predicts_rows_that_it_has_not_seen(name, labelled, monkeypatch):
+def test_an_ablation_candidate_predicts_rows_it_has_not_seen(name, labelled, monkeypatch):
     interpreted = ablation_candidates._two_dependence.py_func  # compiling it takes longer than these few rows
     monkeypatch.setattr(ablation_candidates, "_two_dependence", interpreted)
     cells, y, fold = labelled
@@ -107,7 +107,7 @@ def test_a_candidate_of_the_ablations_predicts_rows_that_it_has_not_seen(name, l
     assert -by_chance[np.arange(150), others].mean() > 0.9 * np.log(3)
 
 
-def test_a_pool_gains_by_an_informative_member_and_hardly_loses_by_noise(labelled):
+def test_a_pool_gains_by_information_and_hardly_loses_by_noise(labelled):
     _, y, fold = labelled
     rng = np.random.default_rng(2)
 
@@ -121,7 +121,7 @@ def test_a_pool_gains_by_an_informative_member_and_hardly_loses_by_noise(labelle
     assert abs(pooled_loss(np.concatenate([base, noise], axis=2), y, fold) - loss) < 0.03
 
 
-def test_importance_orders_columns_as_permutation_does_where_they_are_independent():
+def test_importance_ranks_independent_columns_as_permutation():
     rng = np.random.default_rng(3)
     X = pl.DataFrame({f"x{j}": rng.normal(size=600) for j in range(4)})
     score = sum(2.0**-j * X[f"x{j}"].to_numpy() for j in range(4))
@@ -137,7 +137,7 @@ def test_importance_orders_columns_as_permutation_does_where_they_are_independen
     assert lines[2][3] == lines[1][3]  # the mean is of tables that have the figure
 
 
-def test_rivals_are_compared_on_the_tables_that_all_were_measured_on():
+def test_rivals_are_compared_on_tables_measured_for_all():
     scores = {
         "adult": {"pool": [0.3, 0.8, 2.0], rivals.FOREST: [0.4, 0.7, 1.0]},
         "zoo": {"pool": [0.2, 0.9, 2.0], rivals.FOREST: [0.1, 1.0, 4.0]},
@@ -184,7 +184,7 @@ def test_the_crps_of_quantiles_is_that_of_the_closed_form(scale):
     assert regression.crps(y, quantiles) == pytest.approx(scale * expected, rel=0.02)
 
 
-def test_a_forecast_of_true_quantiles_covers_the_central_interval():
+def test_true_quantiles_cover_the_central_interval():
     y = ndtri((np.arange(1000) + 0.5) / 1000)
     quantiles = np.tile(ndtri(regression_rivals.LEVELS), (1000, 1))
     scores = regression.scores_of(y, regression_rivals.Forecast(quantiles, np.zeros(1000)))
@@ -193,7 +193,7 @@ def test_a_forecast_of_true_quantiles_covers_the_central_interval():
     assert scores["rmse"] == pytest.approx(1.0, abs=0.01)
 
 
-def test_quantiles_of_a_normal_distribution_at_few_levels_give_those_between():
+def test_few_normal_quantiles_give_those_between_them():
     few = 3.0 + 2.0 * ndtri(regression_rivals.FEW_LEVELS)
     crossed = np.array([few, few[::-1]])
     found = regression_rivals.spread(crossed, regression_rivals.FEW_LEVELS)
@@ -222,7 +222,7 @@ RIVALS = regression_rivals.RIVALS | regression_rivals.TRAINED_WITH_HIDDEN_CELLS
 
 @pytest.mark.filterwarnings("ignore")  # of the libraries
 @pytest.mark.parametrize("name", RIVALS)
-def test_a_rival_predicts_ascending_quantiles_of_rows_with_gaps_and_new_categories(name, numeric):
+def test_a_rival_predicts_ascending_quantiles_of_rows_with_gaps(name, numeric):
     library = LIBRARIES.get(name.partition(",")[0])
     if library is not None:
         pytest.importorskip(library, reason=f"{library} is absent: pip install -e '.[bench]'")
@@ -237,7 +237,7 @@ def test_a_rival_predicts_ascending_quantiles_of_rows_with_gaps_and_new_categori
     assert np.isfinite(predict(rows).quantiles).all()
 
 
-def test_scores_of_a_file_are_measured_once_and_those_with_an_error_again(tmp_path, numeric):
+def test_scores_are_measured_once_and_after_errors_again(tmp_path, numeric):
     def fail(X, y, copies):
         raise ValueError("too few rows")
 
@@ -251,7 +251,7 @@ def test_scores_of_a_file_are_measured_once_and_those_with_an_error_again(tmp_pa
     assert all(score.error for score in regression.read_scores(output).values())
 
 
-def test_figures_are_divided_by_those_of_the_best_rival_on_the_splits_that_all_have():
+def test_figures_are_relative_to_the_best_rival_on_common_splits():
     def score(table, split, method, crps, rmse):
         return regression.Score(table, split, method, 0.0, crps, rmse, 0.9, 1.0, 2.0, 0.5)
 
@@ -277,7 +277,7 @@ def test_figures_are_divided_by_those_of_the_best_rival_on_the_splits_that_all_h
     assert text.endswith("- zoo: legs, split 0, ridge: ValueError: no")
 
 
-def test_the_tables_of_regression_have_numeric_targets_and_differ_by_half():
+def test_regression_tables_have_numeric_targets_in_two_halves():
     folder = data_folder()
     if folder is None or not (folder / "regression").exists():
         pytest.skip("no tables with a numeric target: set POSTERIORI_DATA to the folder that has them")
@@ -297,7 +297,7 @@ def test_a_joint_method_that_is_measured_is_not_measured_again():
 
 
 @pytest.mark.oracle
-def test_the_network_beside_joint_models_knows_a_function_of_a_column():
+def test_the_network_beside_joint_models_knows_a_function():
     pytest.importorskip("pyagrum", reason="pyAgrum is absent: pip install -e '.[bench]'")
     from experiments.joint import Network
 

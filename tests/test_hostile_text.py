@@ -35,7 +35,7 @@ def test_text_is_written_as_it_is_with_a_warning(written):
     assert found["=A1"].to_list() == [*_RUN, *_HARMLESS] * 2
 
 
-def test_escaped_text_has_an_apostrophe_where_a_spreadsheet_would_run_it(written):
+def test_escaped_text_has_an_apostrophe_before_a_formula(written):
     model, scan, out = written
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -78,7 +78,7 @@ def test_a_path_with_a_nul_is_refused_in_a_sentence(tmp_path):
 
 @pytest.mark.parametrize("scale", [1.0, 1e-150, 1e-300, 1e-310, 1e-320])
 @pytest.mark.parametrize("bins", ["mdlp", (), 4])
-def test_the_density_of_binned_numbers_is_finite_at_the_smallest_floats(scale, bins, tmp_path):
+def test_the_density_of_binned_numbers_is_finite_for_tiny_floats(scale, bins, tmp_path):
     x = np.concatenate([np.arange(1.0, 30.0), np.arange(50.0, 80.0)])[:, np.newaxis] * scale
     y = np.repeat(["a", "b"], [29, 30])
     model = po.NaiveBayes(distributions={"x0": po.Binned(bins)}).fit(x, y)

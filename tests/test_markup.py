@@ -35,7 +35,7 @@ def test_any_text_is_read_back_from_an_element_and_its_attribute(text):
     assert as_html(as_html(text)) == as_html(text)
 
 
-def test_folded_content_and_tables_are_the_same_for_pages_and_notebooks_but_for_their_look():
+def test_pages_and_notebooks_share_folded_content_and_tables():
     inner = element("b", "x < y")
     assert details("more", inner) == "<details><summary>more</summary><b>x &lt; y</b></details>"
     shown = folded("<more>", inner)

@@ -28,7 +28,7 @@ def test_the_pages_have_a_row_for_each_of_their_tables(page, name):
 
 
 @pytest.mark.prose
-def test_the_page_of_importance_has_a_row_for_each_table_and_one_of_means():
+def test_the_importance_page_has_rows_for_tables_and_their_mean():
     rows = [row[0] for row in block_of("guide/tasks/explain.md", "importance")]
     assert rows == ["table", *importance.TABLES.split(","), "mean"]
 

@@ -34,7 +34,7 @@ def test_every_rival_has_the_threads_that_the_table_names(number, monkeypatch):
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_the_limits_hold_for_the_libraries_of_a_process_that_is_started_with_them(number):
+def test_the_limits_hold_for_the_libraries_of_a_started_process(number):
     code = """
 import joblib, numba, polars, sklearn.ensemble, threadpoolctl
 from posteriori.support.threads import n_threads
@@ -48,7 +48,7 @@ print(max(pools), joblib.cpu_count(), polars.thread_pool_size(), numba.config.NU
     assert max(used) <= number
 
 
-def test_no_benchmark_sets_the_threads_of_a_rival_by_a_number_of_its_own():
+def test_no_benchmark_sets_a_rivals_threads_by_its_own_number():
     for path in (ROOT / "benchmarks").glob("*.py"):
         text = path.read_text(encoding="utf-8")
         assert "n_jobs=2" not in text, path.name
@@ -75,13 +75,13 @@ def test_the_threads_are_the_cores_that_are_free(others, free, monkeypatch):
     assert machine.free_threads(others) == free
 
 
-def test_the_line_below_a_table_marks_a_machine_that_was_not_idle():
+def test_the_line_below_a_table_marks_a_busy_machine():
     assert machine.load_note(0.02, 0.0, 0.01) == "other processes used 0.02, 0.00, 0.01 cores"
     assert machine.load_note(0.02, 1.3, 0.01).startswith("**the machine was not idle**")
     assert machine.load_note(None, 0.0, 0.0).startswith("load average")
 
 
-def test_a_row_shows_wall_and_cpu_time_and_compares_the_one_that_is_asked_for():
+def test_a_row_shows_wall_and_cpu_time_and_compares_one():
     ours, theirs = np.array([1.0, 3.0]), np.array([2.0, 2.0])
     assert show(theirs) == "2.00 s (CPU 2.00 s)"
     assert faster("fit", ours, theirs, 1, "forest").ratio == "2.0×"
@@ -117,7 +117,7 @@ def run(*arguments, monkeypatch):
     larger_tables.main()
 
 
-def test_models_are_measured_at_different_times_on_the_same_splits(folder, monkeypatch, capsys):
+def test_models_are_measured_at_different_times_on_equal_splits(folder, monkeypatch, capsys):
     keep = folder / "scores.json"
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(larger_tables, "SPLITS", 1)
@@ -133,7 +133,7 @@ def test_models_are_measured_at_different_times_on_the_same_splits(folder, monke
     assert "The log-loss of the pool is below that of random forest on 1 of 1 tables." in capsys.readouterr().out
 
 
-def test_a_model_that_is_stopped_on_a_split_is_left_out_on_that_table_and_named(folder, monkeypatch, capsys):
+def test_a_model_stopped_on_a_split_is_left_out_and_named(folder, monkeypatch, capsys):
     keep = folder / "scores.json"
     monkeypatch.chdir(ROOT)
     run("--keep", keep, "--models", "random forest", "--limit", "0.01", monkeypatch=monkeypatch)
@@ -141,7 +141,7 @@ def test_a_model_that_is_stopped_on_a_split_is_left_out_on_that_table_and_named(
     assert "random forest: 1 thread, stopped by the limit of time on larger." in capsys.readouterr().out
 
 
-def test_the_pool_is_compared_with_each_rival_on_the_splits_that_both_have():
+def test_the_pool_meets_each_rival_on_the_splits_of_both():
     def scored(*losses):
         one = {"fit": [2.0, 1.0], "predict": [1.0, 0.5], "threads": 2, "others": 0.0}
         return {str(split): one | {"loss": loss} for split, loss in enumerate(losses)}

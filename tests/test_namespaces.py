@@ -36,7 +36,7 @@ def test_a_namespace_shows_what_is_public_and_nothing_else(name):
         assert not hasattr(module, one)
 
 
-def test_the_full_joint_prints_nothing_and_logs_its_size_where_wanted(capsys, caplog):
+def test_the_full_joint_prints_nothing_and_logs_its_size(capsys, caplog):
     X, y = [["a", "u"], ["b", "v"], ["a", "v"], ["b", "u"]], ["same", "same", "other", "other"]
     with caplog.at_level(logging.INFO, logger="posteriori"):
         model = po.classifiers.FullJointClassifier().fit(X, y)

@@ -34,6 +34,6 @@ def test_every_file_that_is_named_exists(folder):
     assert absent == []
 
 
-def test_paths_are_found_in_text_and_inside_other_projects_they_are_not():
+def test_paths_are_found_in_text_but_not_in_other_projects():
     text = "Laws (tests/test_absent.py), `tests/cli/test_cli.py`; not sklearn/tests/test_other.py"
     assert named(text, "tests") == {"tests/test_absent.py", "tests/cli/test_cli.py"}

@@ -10,6 +10,7 @@ import io
 import re
 import sys
 import tokenize
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,6 +66,7 @@ DOCUMENTS = (
     *sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "changes").glob("*.md")),
 )
 EXCEPTIONS = ("tests/test_prose.py",)  # it has to name what it bans
+LONGEST_NAME = 60  # of a test: a name that is read at once, and fits into the line of a failure
 
 
 def prose_of_python(text: str) -> Iterator[tuple[int, str]]:
@@ -104,6 +106,13 @@ def findings(path: Path) -> list[tuple[int, str, str]]:
     if path.is_relative_to(PACKAGE):
         found += headless(text)
     return sorted(found)
+
+
+def faulty_names(text: str) -> list[str]:
+    """Return the names of tests that are too long, or that a file defines again: pytest runs only the last one."""
+    nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    count = Counter(node.name for node in nodes if node.name.startswith("test_"))
+    return [name for name, times in count.items() if len(name) > LONGEST_NAME or times > 1]
 
 
 def files() -> list[str]:
@@ -156,6 +165,20 @@ def test_a_docstring_without_a_noun_is_found(text):
 def test_plain_words_pass(text, tmp_path):
     (tmp_path / "page.md").write_text(text)
     assert findings(tmp_path / "page.md") == []
+
+
+def test_names_of_tests_are_short_and_defined_once_per_file():
+    paths = sorted((ROOT / "tests").rglob("*.py"))
+    found = {path.relative_to(ROOT).as_posix(): faulty_names(path.read_text(encoding="utf-8")) for path in paths}
+    assert len(found) > 100
+    assert not [f"{path}: {name}" for path, names in found.items() for name in names]
+
+
+def test_a_long_name_and_a_name_defined_again_are_found():
+    longest = f"test_{'x' * 55}"
+    text = f"def {longest}(): ...\ndef {longest}x(): ...\ndef test_a(): ...\ndef f(): ...\ndef f(): ...\n"
+    assert faulty_names(text) == [f"{longest}x"]
+    assert faulty_names(f"{text}async def test_a(): ...\n") == [f"{longest}x", "test_a"]
 
 
 if __name__ == "__main__":

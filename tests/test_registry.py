@@ -60,7 +60,7 @@ def test_the_model_of_the_recipe_is_found_everywhere(registered, tmp_path):
     assert json.loads(fitted)["model"] == "one-dependence"
 
 
-def test_defaults_are_models_and_unknown_names_are_refused_with_the_closest():
+def test_defaults_are_models_and_unknown_names_get_a_suggestion():
     assert set(COMPARED) | set(CROSS_VALIDATED) <= MODELS.keys()
     with pytest.raises(ValueError, match=r"there is no model 'rda predictve'; is it 'rda predictive'"):
         find_model("rda predictve")

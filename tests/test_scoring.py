@@ -148,7 +148,7 @@ def test_an_absent_key_is_a_missing_cell():
     np.testing.assert_array_equal(model.predict_proba({}), model.predict_proba(nothing))
 
 
-def test_unknown_keys_are_ignored_with_one_warning_and_the_target_without():
+def test_one_warning_names_ignored_keys_but_not_the_target():
     model = fitted("nb")
     rows = [{"A": 1.0, "y": "k"}, {"A": 2.0, "zap": 3}]
     message = r"columns 'A', 'zap', which NaiveBayes was not trained on; ignored; is 'A' the column 'a'\?"
@@ -235,7 +235,7 @@ def network():
 
 
 @pytest.mark.parametrize("row", [{}, {"wet": "yes"}, {"wet": None, "sprinkler": True}, {"rain": "no", "wet": "no"}])
-def test_the_scorer_of_a_network_gives_the_numbers_of_predict_proba(row):
+def test_the_scorer_of_a_network_equals_predict_proba(row):
     classifier = network()
     frame = pl.DataFrame({key: [row.get(key)] for key in ("sprinkler", "wet")})
     found = pickle.loads(pickle.dumps(classifier.scorer()))(row)
@@ -306,7 +306,7 @@ def test_a_scorer_from_a_file_needs_numpy_and_safetensors_only(tmp_path):
     assert refusal == "compiled loops need Numba, which is not installed; pip install numba, or run without it"
 
 
-def test_strangeness_is_the_share_of_drawn_rows_that_are_more_probable():
+def test_strangeness_is_the_share_of_likelier_drawn_rows():
     """Rows of categories are equally probable often: only more probable ones count."""
     table = pl.DataFrame({"a": list("xxxy") * 10, "b": list("pppppqqq") * 5})
     posterior = po.NaiveBayes().fit(table, ["s", "t"] * 20)._posterior
@@ -317,7 +317,7 @@ def test_strangeness_is_the_share_of_drawn_rows_that_are_more_probable():
     assert 0.0 in expected
 
 
-def test_a_scorer_is_shown_in_one_line_and_refuses_what_is_no_row():
+def test_a_scorer_is_shown_in_one_line_and_refuses_non_rows():
     score = po.NaiveBayes().fit([["u", 1.0], ["v", 2.5]], ["a", "b"]).scorer()
     assert repr(score) == "<Scorer: 2 columns, 2 classes>"
     for row in ([{"x0": "u"}], ["u", 1.0], None):

@@ -64,7 +64,7 @@ def test_the_page_of_contributors_is_one_page():
 
 
 @pytest.mark.prose
-def test_the_reference_of_a_model_begins_with_what_people_use_and_hides_internals(tmp_path):
+def test_the_reference_begins_with_use_and_hides_internals(tmp_path):
     pytest.importorskip("numpydoc", reason="the extra `docs` is not installed")
     from sphinx.application import Sphinx
 

@@ -36,7 +36,7 @@ def test_a_rule_over_three_columns_keeps_forests():
     assert -log_p[np.arange(500), y_new].mean() < 0.02
 
 
-def test_columns_independent_given_the_class_need_no_forest_and_the_reason_has_the_figures():
+def test_a_trial_spares_the_forest_if_columns_are_independent():
     model = po.GenerativeClassifier().fit(*independent(1500, 0))
     assert "forest mixed" not in model.cv_results_["member"]
     assert "in a trial with 20 trees on 1,500 rows" in model.skipped_["forest mixed"]
@@ -97,7 +97,7 @@ def rare_rule(n, seed):
     return X.astype(str).astype(object), y
 
 
-def test_a_gain_that_only_many_rows_show_is_seen_within_the_share_of_the_fit(parts):
+def test_a_trial_on_a_part_finds_a_gain_that_needs_many_rows(parts):
     n = 11_000
     model = po.GenerativeClassifier().fit(*rare_rule(n, 1))
     assert "forest mixed" in model.members_
@@ -112,7 +112,7 @@ def test_a_gain_that_only_many_rows_show_is_seen_within_the_share_of_the_fit(par
     assert found < 0.996 * without
 
 
-def test_groups_that_judge_a_forest_are_not_those_that_it_learns_from(monkeypatch):
+def test_a_forest_is_not_judged_by_the_groups_it_learns_from(monkeypatch):
     monkeypatch.setattr(trials, "_MOST_TRIED", 700)
     X, y = independent(3000, 0)
     for n_groups, folds in ((2, 2), (3, 3), (40, 5)):
@@ -132,7 +132,7 @@ def test_few_groups_are_tried_whole():
     assert "in a trial with 20 trees on 1,000 rows" in model.skipped_["forest mixed"]
 
 
-def test_a_part_of_the_rows_predicts_as_a_model_of_the_learned_rows():
+def test_a_part_of_the_rows_predicts_as_the_learned_rows_do():
     X, y = independent(600, 0)
     nb = po.NaiveBayes()
     folded = FoldedData.of(read_first_rows(nb.recipe, X, y), 5)
@@ -143,7 +143,7 @@ def test_a_part_of_the_rows_predicts_as_a_model_of_the_learned_rows():
     assert_allclose(found[:, :, 0], expected)
 
 
-def test_a_sample_of_rows_has_the_cells_labels_weights_and_folds_of_the_table():
+def test_a_sample_keeps_cells_labels_weights_and_folds():
     rng = np.random.default_rng(0)
     numbers, y = rng.normal(size=(400, 3)), rng.integers(3, size=400)
     numbers[rng.random((400, 3)) < 0.1] = np.nan

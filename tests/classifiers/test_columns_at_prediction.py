@@ -108,7 +108,7 @@ def test_every_kind_of_column_may_be_lacking_in_every_method(lacking, tmp_path):
     assert_array_equal(kept.source(fewer).map(kept.posterior.posterior), expected)
 
 
-def test_a_column_without_influence_may_be_lacking_without_a_word():
+def test_a_column_without_influence_may_be_absent_silently():
     frame = pl.DataFrame({"customer_id": [f"c{i:04}" for i in range(60)], "height": np.linspace(0, 1, 60)})
     with pytest.warns(UserWarning, match="customer_id"):
         model = fit(frame, [0] * 30 + [1] * 30)
@@ -118,7 +118,7 @@ def test_a_column_without_influence_may_be_lacking_without_a_word():
         model.predict(frame[["customer_id"]])
 
 
-def test_arrays_are_matched_by_place_to_named_columns_with_a_warning():
+def test_arrays_match_named_columns_by_place_with_a_warning():
     rows = FEATURES.to_numpy()
     model = fit(FEATURES, Y)
     with pytest.warns(UserWarning, match="X does not have valid feature names, but NaiveBayes was fitted with"):
@@ -318,7 +318,7 @@ def test_later_rows_may_lack_all_values_of_a_column(nothing):
         assert block.observed()[:, 0].tolist() == [1, 2]
 
 
-def test_unseen_categories_are_named_in_one_warning_and_count_as_missing(constructor, columns, labels):
+def test_one_warning_names_unseen_categories_taken_as_missing(constructor, columns, labels):
     model = fit(constructor(columns), labels)
     rows = columns | {"sky": ["clear", "hail", None, "snow", "hail", "fog", "clouds", "hail"]}
     blank = columns | {"sky": ["clear", None, None, None, None, "fog", "clouds", None]}

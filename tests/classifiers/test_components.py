@@ -85,7 +85,7 @@ def test_no_step_lowers_the_likelihood(name, cells, seed, noise, hidden):
     assert np.diff(trace).min() > -slack
 
 
-def test_classes_of_several_components_are_mixtures_of_their_own_rows():
+def test_several_components_are_a_mixture_of_the_class_rows():
     """Where classes share nothing, and all rows are labelled, each is what a mixture of its rows alone is."""
     table, y = two_humps(1, apart=6.0)
     model = po.GaussianDiscriminant(
@@ -343,7 +343,7 @@ def test_label_noise_of_one_class_is_nothing():
         assert_allclose(noisy.fit(X, ["only"] * 30).predict_proba(X), 1.0)
 
 
-def test_em_contradicts_no_more_labels_than_stated_where_the_model_is_over_confident():
+def test_em_contradicts_few_labels_where_it_is_over_confident():
     """Ten copies of a column that has two groups, but not those of y: naive Bayes is sure of the groups."""
     rng = np.random.default_rng(0)
     y, group = np.arange(1000) % 2, rng.integers(0, 2, 1000)

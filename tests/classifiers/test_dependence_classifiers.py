@@ -234,7 +234,7 @@ def test_a_numeric_tree_never_puts_a_number_above_a_category():
             assert not any(parent in numbers and child not in numbers for child, parent in one.items())
 
 
-def test_a_tree_without_a_class_is_the_only_class_of_a_classifier(table):
+def test_a_tree_without_classes_gives_a_classifier_of_one_class(table):
     rows = table.drop("y")
     tree = po.ChowLiuTree().fit(rows)
     classifier = po.classifiers.ChowLiuClassifier(bins=tree.bins).fit(rows, np.zeros(len(rows), int))
@@ -249,7 +249,7 @@ def test_a_tree_without_a_class_is_the_only_class_of_a_classifier(table):
 # What goes wrong -------------------------------------------------------------------------------------------------
 
 
-def test_the_full_joint_says_how_large_it_is_before_it_takes_memory(caplog, capsys):
+def test_the_full_joint_states_its_size_before_it_takes_memory(caplog, capsys):
     X = np.random.default_rng(0).integers(0, 4, (50, 12)).astype(str)
     with pytest.raises(
         ValueError,
@@ -265,7 +265,7 @@ def test_the_full_joint_says_how_large_it_is_before_it_takes_memory(caplog, caps
     assert capsys.readouterr() == ("", "")
 
 
-def test_many_categories_take_little_memory_and_tables_that_no_memory_holds_are_refused():
+def test_a_tree_of_many_categories_is_small_or_refused():
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 4000, (4000, 9)).astype(str), [0, 1] * 2000
     model = po.TreeAugmentedNaiveBayes().fit(X, y)
@@ -275,7 +275,7 @@ def test_many_categories_take_little_memory_and_tables_that_no_memory_holds_are_
         po.TreeAugmentedNaiveBayes().fit(few, [0, 1, 2] * 133 + [0])
 
 
-def test_a_column_of_one_value_an_empty_column_and_a_pair_never_seen_together():
+def test_a_constant_column_an_empty_one_and_an_unseen_pair():
     rng = np.random.default_rng(0)
     frame = pl.DataFrame(
         {
@@ -316,7 +316,7 @@ def gaps(table):
 
 
 @pytest.mark.parametrize("kind", [po.TreeAugmentedNaiveBayes, po.classifiers.ChowLiuClassifier])
-def test_em_never_lowers_the_likelihood_and_ends_above_that_of_the_pairs(kind, gaps):
+def test_em_never_lowers_the_likelihood_and_beats_the_pairs(kind, gaps):
     X, y = gaps
     settings = {"backoff": None, "alpha": 0.0}
     fitted = kind(missing="em", em=po.EM(tol=1e-9, max_iter=2000), **settings).fit(X, y)

@@ -18,7 +18,7 @@ def with_waits(lowest):
     return frame.with_columns(wait=wait), y
 
 
-def test_a_candidate_that_fails_is_skipped_and_the_others_are_what_they_would_be_without_it():
+def test_a_failing_candidate_is_skipped_and_changes_no_other():
     frame, y = with_waits(-12.5)
     refuses = po.NaiveBayes(distributions={"wait": Exponential()})
     with pytest.warns(UserWarning, match=r"candidate 'waits' is skipped: .*'wait'.*-12\.5"):
@@ -31,7 +31,7 @@ def test_a_candidate_that_fails_is_skipped_and_the_others_are_what_they_would_be
     assert "waits" in po.GenerativeClassifier({"waits": refuses, "nb": "nb"}).fit(frame, y).cv_results_["member"]
 
 
-def test_a_candidate_that_fails_within_a_time_budget_is_skipped_for_the_same_reason():
+def test_a_candidate_that_fails_in_a_time_budget_is_skipped():
     frame, y = with_waits(-12.5)
     members = {"waits": po.NaiveBayes(distributions={"wait": Exponential()}), "nb": "nb"}
     skipped = []

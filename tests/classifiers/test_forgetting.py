@@ -36,7 +36,7 @@ def batch(seed, name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_forgetting_before_each_batch_is_one_fit_with_weights_by_age(name):
+def test_forgetting_before_each_batch_weights_rows_by_age(name):
     batches = [batch(seed, name) for seed in range(4)]
     model = MODELS[name].fit(*batches[0])
     for X, y in batches[1:]:

@@ -87,7 +87,7 @@ def drawn(n=6, d=3, n_classes=3, seed=0, missing=0.4):
 
 
 @given(st.integers(0, 10**6), st.booleans())
-def test_the_joint_is_scipys_marginal_density_of_the_present_cells(seed, shared):
+def test_the_joint_is_scipys_marginal_of_the_present_cells(seed, shared):
     mean, covariance, X = drawn(seed=seed)
     covariance = covariance[:1] if shared else covariance
     stated = {"covariance": covariance[0]} if shared else {"covariances": covariance}
@@ -239,7 +239,7 @@ def test_the_number_of_parameters(parameters, per_covariance, pooling, number):
         assert shrinkage.n_free(4, 3) == free
 
 
-def test_the_full_model_counts_as_many_parameters_as_count_parameters():
+def test_the_full_model_has_the_number_of_parameters_it_counts():
     model = po.GaussianDiscriminant(pooling="per_class").fit(*IRIS)
     assert model.n_parameters_ == po.parameter_count.count_parameters(3, gaussian=4).full_joint
 
@@ -287,7 +287,7 @@ def test_partial_fits_add_up_to_one_fit(parameters):
     assert_allclose(parts.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), rtol=1e-9)
 
 
-def test_partial_fit_warns_where_missing_cells_make_it_differ_from_one_fit():
+def test_partial_fit_warns_where_missing_cells_make_it_inexact():
     X, y = blobs(missing=0.3)
     model = po.GaussianDiscriminant().partial_fit(X[::2], y[::2])  # one call is a fit, without a warning
     assert_allclose(model.predict_proba(X), po.GaussianDiscriminant().fit(X[::2], y[::2]).predict_proba(X), rtol=1e-9)
@@ -336,7 +336,7 @@ def test_out_of_fold_equals_refitting(parameters, missing, em):
     assert_allclose(model.predict_proba(X), po.GaussianDiscriminant(**parameters).fit(X, y).predict_proba(X))
 
 
-def test_rows_drawn_give_the_parameters_back_with_and_without_gaps():
+def test_drawn_rows_give_the_parameters_back_despite_gaps():
     mean, covariance, _ = drawn(n_classes=2, seed=2)
     stated = po.GaussianDiscriminant.from_parameters(
         priors={"a": 0.25, "b": 0.75}, means=mean, covariances=covariance, features=["u", "v", "w"]
@@ -354,7 +354,7 @@ def test_rows_drawn_give_the_parameters_back_with_and_without_gaps():
 # Mixed tables ----------------------------------------------------------------------------------------------------
 
 
-def test_categorical_columns_are_independent_of_the_others_given_the_class():
+def test_categorical_columns_are_independent_given_the_class():
     X, y = blobs(missing=0.1)
     rng = np.random.default_rng(0)
     colour = np.array(["red", "green", "blue"])[(y + rng.integers(0, 2, len(y))) % 3]
@@ -437,7 +437,7 @@ def test_a_file_gives_the_model_back_bit_for_bit(parameters, missing, tmp_path):
 
 
 @given(st.integers(0, 10**6), st.floats(-3.5, -1))
-def test_nearly_collinear_columns_keep_their_digits_where_cells_are_missing(seed, log_angle):
+def test_nearly_collinear_columns_with_gaps_keep_their_digits(seed, log_angle):
     rng = np.random.default_rng(seed)
     root = np.tril(rng.normal(size=(3, 3)), -1) + np.diag([1.0, 1.0, 10.0**log_angle])
     parameters = MultivariateGaussianParameters(np.zeros((1, 3)), (root @ root.T)[np.newaxis])

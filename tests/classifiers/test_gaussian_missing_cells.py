@@ -20,7 +20,7 @@ from tests.classifiers.test_gaussian_discriminant import MODELS, blobs, every_mo
 @pytest.mark.parametrize("parameters", MODELS[:2], ids=str)
 @pytest.mark.parametrize("shrinkage", [None, "diagonal", "spherical"])
 @pytest.mark.parametrize("seed", range(3))
-def test_no_step_of_em_lowers_the_likelihood_of_the_present_cells(parameters, shrinkage, seed):
+def test_em_never_lowers_the_likelihood_of_the_present_cells(parameters, shrinkage, seed):
     X, y = blobs(seed=seed, missing=0.3)
     model = po.GaussianDiscriminant(shrinkage=shrinkage, em=po.EM(tol=1e-9, max_iter=5000), **parameters).fit(X, y)
     trace = model.log_likelihood_trace_

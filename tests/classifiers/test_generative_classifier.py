@@ -87,7 +87,7 @@ def test_a_candidate_is_judged_as_refitting_it_would(name):
         assert_allclose(evaluated.posterior[held_out], alone.predict_proba(frame.filter(held_out)), atol=1e-7)
 
 
-def test_the_pool_is_judged_by_weights_that_have_not_seen_the_fold(penguins):
+def test_weights_that_judge_the_pool_have_not_seen_the_fold(penguins):
     model = po.GenerativeClassifier(["nb", "lda", "tan"], penalty=100.0).fit(penguins, "species")
     results, own = model.cv_results_, model.out_of_fold_
     assert results["member"] == ["nb", "lda", "tan", "pool"]
@@ -260,7 +260,7 @@ def test_what_costs_too_much_is_left_out_with_a_warning():
     assert set(found.cv_results_["member"]) == {*others, "pool"}
 
 
-def test_covariances_with_more_than_two_parameters_per_number_are_not_tried():
+def test_covariances_with_too_many_parameters_are_not_tried():
     own = {"rda predictive", "qda predictive"}
     for n_rows in (9, 10):  # two classes of 19·20 / 2 parameters each; 19 numbers per row
         declined = set(select_candidates(replace(numbers(19), n_rows=n_rows), MemberOptions()).declined)
@@ -328,7 +328,7 @@ def test_one_name_is_one_model_everywhere(name, penguins):
     assert repr(chosen_models([name], {})[title]) == repr(spec.make())
 
 
-def test_names_and_titles_are_distinct_and_options_are_parameters():
+def test_names_and_titles_differ_and_options_are_parameters():
     assert len({spec.title for spec in MODELS.values()}) == len(MODELS)
     for spec in MODELS.values():
         assert spec.name == spec.name.lower()

@@ -35,13 +35,13 @@ def forest(penguins):
     return po.GenerativeForest(20).fit(penguins, "species")
 
 
-def test_it_learns_a_rule_over_three_columns_that_models_of_pairs_cannot(parity):
+def test_it_learns_a_rule_of_three_columns_that_pairs_cannot(parity):
     X, y = parity
     assert po.GenerativeForest(30).fit(X[:400], y[:400]).score(X[400:], y[400:]) > 0.95
     assert po.TreeAugmentedNaiveBayes().fit(X[:400], y[:400]).score(X[400:], y[400:]) < 0.7
 
 
-def test_the_pool_gives_forests_the_weight_that_their_held_out_posteriors_earn(parity):
+def test_the_pool_weighs_forests_by_their_held_out_posteriors(parity):
     X, y = parity
     pool = po.GenerativeClassifier(folds=3).fit(X, y)
     results = dict(zip(pool.cv_results_["member"], pool.cv_results_["log_loss"], strict=True))
@@ -54,7 +54,7 @@ def test_the_pool_gives_forests_the_weight_that_their_held_out_posteriors_earn(p
 
 @pytest.mark.parametrize("folds", [4, 23])
 @pytest.mark.parametrize("splits", ["random", "best", "mixed"])
-def test_held_out_posteriors_do_not_depend_on_the_label_of_the_row(parity, splits, folds):
+def test_held_out_posteriors_do_not_depend_on_the_rows_label(parity, splits, folds):
     X, y = parity
     X, y = X[:120], y[:120]
     other = y.copy()
@@ -81,7 +81,7 @@ def _fold_of_row(members, X, y, row, folds):
     return fitted.without[fold[row]].model.posterior(next(iter(rows.source.stream(lambda batch: batch))).rows([row]))
 
 
-def test_a_row_without_cells_has_the_prior_and_an_unseen_category_counts_as_missing(forest, penguins):
+def test_an_empty_row_has_the_prior_and_unseen_cells_are_missing(forest, penguins):
     blank = penguins.head(1).with_columns(pl.lit(None, dtype).alias(name) for name, dtype in penguins.schema.items())
     assert_allclose(forest.predict_proba(blank), forest.class_prior_[np.newaxis])
     assert_allclose(forest.score_samples(blank), 0.0, atol=1e-9)
@@ -170,7 +170,7 @@ def test_a_new_category_and_a_new_class_extend_the_forest():
     assert model.predict_proba([["c", 1.0]])[0, 2] > 0.03
 
 
-def test_weights_of_leaves_predict_new_rows_better_and_stay_when_rows_are_added(tmp_path):
+def test_leaf_weights_help_new_rows_and_stay_when_rows_are_added(tmp_path):
     rng = np.random.default_rng(5)
     X = rng.normal(size=(900, 4))
     y = np.where(np.sin(3 * X[:, 0]) + X[:, 1] > 0, "v", "u")
@@ -234,13 +234,13 @@ def test_weights_count_as_repetitions_in_the_leaves(parity):
     assert_allclose(model.statistics_.blocks[0].leaves.sum(), 5 * weight.sum())
 
 
-def test_a_table_with_a_constant_column_or_one_class_has_the_prior():
+def test_a_constant_column_or_a_single_class_gives_the_prior():
     model = po.GenerativeForest(3).fit([["a"], ["a"], ["a"]], ["u", "u", "v"])
     assert_allclose(model.predict_proba([["a"]]), [[2 / 3, 1 / 3]])
     assert po.GenerativeForest(3).fit([[1.0], [2.0]], ["u", "u"]).predict([[5.0]]) == "u"
 
 
-def test_the_registry_names_the_forest_and_the_random_forest_of_scikit_learn():
+def test_the_registry_names_both_kinds_of_forest():
     assert find_model("forest").estimator_class is po.GenerativeForest
     assert not find_model("random forest").generative
     assert "forest mixed" in pool_candidates()

@@ -278,7 +278,7 @@ def test_minus_one_is_a_class_only_with_a_warning():
     assert len(po.NaiveBayes().fit(X, y).classes_) == 3
 
 
-def test_models_that_cannot_learn_from_such_rows_say_no_more_than_they_can():
+def test_models_that_cannot_learn_from_unlabelled_rows_say_so():
     X = [["a", "u"], ["b", "v"]] * 4
     with pytest.raises(ValueError, match=r"drop or label such rows$"):
         po.KDependenceBayes().fit(X, [0, 1, 0, 1, 0, 1, 0, None])
@@ -317,7 +317,7 @@ def test_threads_do_not_change_the_result():
     assert_array_equal(one, two)
 
 
-def test_a_model_that_learned_from_unlabelled_rows_is_saved_and_loaded(tmp_path):
+def test_a_model_of_unlabelled_rows_is_saved_and_loaded(tmp_path):
     table, _, some = rows(9, cells=0.1)
     model = learning(po.NaiveBayes()).fit(table, some)
     po.save(model, tmp_path / "model.posteriori")

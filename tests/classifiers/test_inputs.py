@@ -191,7 +191,7 @@ def test_decimal_objects_are_numbers_as_columns_of_numbers_are(table):
     assert_array_equal(as_codes.predict_proba(table), fit(numbers, Y, columns=codes).predict_proba(numbers))
 
 
-def test_labels_may_be_decimals_and_the_advice_on_intervals_works():
+def test_labels_may_be_decimals_and_intervals_become_strings():
     labels = pd.Series([decimal.Decimal(label) for label in Y.tolist()])
     assert fit(X, labels).classes_.tolist() == [0, 1]
     quantiles = pd.DataFrame({"c": pd.qcut([*range(19), np.nan], 3)})
@@ -421,7 +421,7 @@ def test_a_name_is_no_pattern(name):
 @pytest.mark.parametrize("pooling", ["pooled", "per_class", 0.5])
 @pytest.mark.parametrize("n_columns", [2, 150])
 @pytest.mark.parametrize("cell", [np.inf, -np.inf, 1e308])
-def test_cells_without_finite_moments_are_refused_by_discriminants(pooling, n_columns, cell):
+def test_discriminants_refuse_cells_without_finite_moments(pooling, n_columns, cell):
     table = np.random.default_rng(0).normal(size=(20, n_columns))
     table[[3, 8], 1], table[[5, 10], 1] = cell, -cell
     with refused(ValueError, "x1"):
@@ -458,7 +458,7 @@ def test_mahalanobis_distances_of_a_column_without_numbers_are_0():
     ("columns", "message"),
     [(po.Columns(text=["x0"]), "is read as text"), (po.Columns(dates=["era"]), "dates names 'era'")],
 )
-def test_an_array_of_floats_is_refused_where_an_argument_says_that_it_holds_text_or_dates(columns, message):
+def test_floats_are_refused_where_text_or_dates_are_stated(columns, message):
     X = np.random.default_rng(0).normal(size=(40, 3))
     with pytest.raises(ValueError, match=message):
         po.NaiveBayes(columns=columns).fit(X, np.repeat(["a", "b"], 20))

@@ -88,7 +88,7 @@ def test_a_fit_to_a_subsample_keeps_the_places_of_its_rows():
     assert_allclose(found.held_out.posterior, held_out.posterior, atol=1e-3)
 
 
-def test_new_rows_that_equal_training_rows_by_chance_are_predicted_by_the_model():
+def test_new_rows_equal_to_training_rows_use_the_model():
     rng = np.random.default_rng(0)
     rows = [
         pl.DataFrame({"a": rng.integers(0, 3, 500).astype(str), "species": rng.choice(["u", "v"], 500)})
@@ -121,7 +121,7 @@ def test_a_model_that_changes_forgets_its_predictions():
     assert pool.fitted_.record.posteriors is None
 
 
-def test_the_explorer_takes_the_predictions_of_a_file_in_any_order(tmp_path):
+def test_the_explorer_takes_predictions_of_a_file_in_any_order(tmp_path):
     model, held_out = fitted()
     po.save(model, tmp_path / "m.posteriori")
     loaded = po.load(tmp_path / "m.posteriori")

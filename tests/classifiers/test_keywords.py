@@ -37,7 +37,7 @@ TWO = Y < 2
         (po.NaiveBayes, "aplha", "did you mean 'alpha'?"),
     ],
 )
-def test_an_unknown_keyword_ends_in_a_sentence_that_names_the_right_place(model, keyword, advice):
+def test_the_error_for_an_unknown_keyword_names_its_place(model, keyword, advice):
     with pytest.raises(TypeError) as caught:
         model(**{keyword: 1})
     assert str(caught.value).startswith(f"{model.__name__} has no parameter {keyword!r}; {advice}")
@@ -88,7 +88,7 @@ def test_another_word_for_priors_is_refused():
     assert_array_equal(given.class_prior_, [0.5, 0.5])
 
 
-def test_decision_function_is_the_log_odds_of_two_classes_and_the_log_posterior_of_more():
+def test_decision_function_is_log_odds_or_the_log_posterior():
     two = po.NaiveBayes().fit(X[TWO], Y[TWO])
     odds = two.decision_function(X)
     assert_allclose(odds, np.diff(two.predict_log_proba(X), axis=1)[:, 0])
@@ -129,7 +129,7 @@ def test_feature_importance_of_a_date_is_that_of_its_parts():
     assert_allclose(model.feature_importances_, [information[:-1].sum(), information[-1]])
 
 
-def test_words_of_a_sparse_matrix_have_no_importance_of_their_own():
+def test_words_of_a_sparse_matrix_have_no_own_importance():
     from scipy.sparse import csr_array
 
     model = po.NaiveBayes().fit(csr_array(RNG.poisson(1.0, (60, 4))), Y)
@@ -138,7 +138,7 @@ def test_words_of_a_sparse_matrix_have_no_importance_of_their_own():
     assert not hasattr(model, "feature_importances_")
 
 
-def test_importance_prints_with_the_names_of_the_columns_and_the_greatest_first():
+def test_importance_prints_named_columns_the_greatest_first():
     table = pl.DataFrame({f"c{j}": RNG.normal(size=60) for j in range(33)} | {"strong": Y + RNG.normal(size=60) / 9})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -180,7 +180,7 @@ def test_importance_prints_with_the_names_of_the_columns_and_the_greatest_first(
         (po.BayesianNetwork().sample, "given", "use evidence={variable: state}"),
     ],
 )
-def test_every_function_and_group_names_the_place_of_an_unknown_keyword(call, keyword, advice):
+def test_every_function_names_the_place_of_an_unknown_keyword(call, keyword, advice):
     with pytest.raises(TypeError) as caught:
         call(**{keyword: 1})
     assert f" has no parameter {keyword!r}; {advice}" in str(caught.value)

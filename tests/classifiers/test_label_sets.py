@@ -22,7 +22,7 @@ def lifetimes(seed, n=200):
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_rows_that_outlast_their_watch_give_the_estimate_of_kaplan_and_meier(seed):
+def test_censored_rows_give_the_kaplan_meier_estimate(seed):
     time, failed = lifetimes(seed)
     classes = np.arange(1, 7)
     mask = np.where(failed[:, None], classes == time[:, None], classes > time[:, None])

@@ -219,7 +219,7 @@ def test_an_unknown_keyword_names_the_parameter_that_takes_it(keyword, advice):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_mixture_takes_the_limits_of_em_and_500_steps_without_any():
+def test_a_mixture_has_limits_of_em_and_500_steps_by_default():
     X, _ = blobs(3, apart=0.5)
     model = po.MixtureModel(3, n_init=1, random_state=0, pseudo_rows=0.0)
     traces = [
@@ -257,7 +257,7 @@ def test_numbers_whose_squares_overflow_are_refused_by_name():
         po.MixtureModel(2).fit(rows)
 
 
-def test_rows_that_no_component_can_produce_fall_back_on_the_prior():
+def test_rows_that_no_component_can_produce_have_the_prior():
     X = np.array([[0.0], [0.1], [9.0], [9.1], [9.2], [9.3]])
     model = po.MixtureModel(2, random_state=0).fit(X)
     with pytest.warns(UserWarning, match="row 1 cannot be produced by any component"):

@@ -52,7 +52,7 @@ def test_the_resolution_is_that_of_rounding_in_any_unit(seed, unit, offset):
     assert_array_equal(resolution(np.concatenate([whole, repeated])), resolution(whole))
 
 
-def test_the_resolution_of_dense_numbers_vanishes_and_that_of_a_constant_is_0():
+def test_the_resolution_of_dense_or_constant_numbers_vanishes():
     x = np.random.default_rng(0).normal(size=(4000, 1))
     assert resolution(x)[0] < 0.01
     assert_array_equal(resolution(np.array([[3.0, np.nan, 1.0], [3.0, np.nan, np.nan]])), 0.0)
@@ -82,7 +82,7 @@ def test_auto_takes_few_whole_numbers_for_categories():
 
 
 @given(st.integers(0, 10**6), st.integers(1, 4))
-def test_a_raised_covariance_is_the_likeliest_that_is_large_enough(seed, d):
+def test_a_raised_covariance_is_the_likeliest_of_sufficient_size(seed, d):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(d, max(1, d - 1))) * rng.choice([0.01, 1.0, 3.0], size=(d, 1))
     S, least = A @ A.T, rng.uniform(0.01, 1.0, d)
@@ -193,7 +193,7 @@ def test_halving_continues_runs_where_they_stopped(gains, max_steps):
     assert max(steps) <= max_steps
 
 
-def test_expected_shares_are_those_of_one_component_after_the_other():
+def test_expected_shares_are_those_of_components_one_by_one():
     X, rng = graded(4, 60, cells=0.3), np.random.default_rng(0)
     shares = rng.dirichlet(np.ones(3), 60) * (rng.random((60, 3)) < 0.8)
     density = MultivariateGaussian()
@@ -214,6 +214,6 @@ def test_a_model_without_the_bound_in_its_file_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("unit", [1e-140, 1e140])
-def test_the_raised_covariance_scales_with_the_unit_of_huge_and_tiny_numbers(unit):
+def test_the_raised_covariance_scales_with_the_unit(unit):
     S, least = np.array([[[2.0, 1.0], [1.0, 0.5]]]), np.array([1e-3, 2e-3])
     assert_allclose(raised_to(S * unit**2, least * unit**2) / unit**2, raised_to(S, least), rtol=1e-12)

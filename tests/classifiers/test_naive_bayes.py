@@ -163,7 +163,7 @@ def test_a_row_of_missing_cells_gets_the_prior(penguins):
     assert_allclose(model.score_samples(nothing), [0.0], atol=1e-12)
 
 
-def test_an_unseen_category_counts_as_missing_and_is_named_in_one_warning(penguins):
+def test_an_unseen_category_is_missing_and_named_in_one_warning(penguins):
     model = po.NaiveBayes().fit(penguins, "species")
     strange = penguins.with_columns(pl.lit("Atlantis").alias("island"))
     with pytest.warns(UserWarning, match="unseen in training.*344 cells of column 'island'") as caught:
@@ -204,7 +204,7 @@ def test_no_posterior_depends_on_units_or_origin(log_scale, offset):
     assert_allclose(po.NaiveBayes().fit(moved, y).predict_proba(moved), expected, atol=1e-5)
 
 
-def test_an_informative_column_of_small_scale_beside_noise_of_large_scale():
+def test_noise_of_large_scale_does_not_hide_a_small_column():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 2000)
     X = np.column_stack([1e-3 * (rng.normal(size=2000) + 4 * y), 1e4 * rng.normal(size=2000)])
@@ -245,7 +245,7 @@ def test_partial_fits_add_up_to_one_fit(seed, pieces):
     assert_allclose(parts.predict_proba(table), whole.predict_proba(table), atol=1e-7)
 
 
-def test_smoothing_may_change_between_partial_fits_because_it_never_enters_the_statistics(mixed):
+def test_smoothing_may_change_between_partial_fits(mixed):
     table, y = mixed
     model = po.NaiveBayes(distributions=po.Gaussian(100.0), alpha=50.0).partial_fit(table[:100], y[:100])
     model.set_params(distributions=po.Gaussian(1.0), alpha=1.0).partial_fit(table[100:], y[100:])
@@ -277,7 +277,7 @@ def test_bad_priors(priors, message):
         po.NaiveBayes(priors=priors).fit(*load_iris(return_X_y=True))
 
 
-def test_priors_of_a_crafted_file_that_are_not_numbers_are_refused():
+def test_priors_of_a_crafted_file_must_be_numbers():
     model = po.NaiveBayes().fit(*load_iris(return_X_y=True))
     model.priors = object()
     with pytest.raises(ValueError, match="priors is a object; give one number per class"):

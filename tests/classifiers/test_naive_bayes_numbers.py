@@ -10,7 +10,7 @@ import posteriori as po
 from posteriori.densities.covariances import PseudoRows
 
 
-def test_a_thousand_features_leave_no_likelihood_outside_log_space():
+def test_a_thousand_features_underflow_no_likelihood():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
     X = rng.normal(0.2 * y[:, np.newaxis], 1.0, (200, 1000)) * 10.0 ** rng.integers(-6, 7, 1000)
@@ -99,7 +99,7 @@ def test_more_categories_than_16_bits_count(tmp_path):
 
 
 @pytest.mark.parametrize("cell", [1e12, 1e100])
-def test_classes_with_equal_scores_share_the_posterior_however_far_a_cell_is(cell):
+def test_equal_classes_share_the_posterior_of_a_far_cell(cell):
     X, y = [[0.0], [1.0], [0.0], [1.0]], [0, 0, 1, 1]
     model = po.NaiveBayes().fit(X, y)
     for found in (model.predict_log_proba([[cell]]), np.log(model.explain([[cell]]).posterior)):
@@ -107,7 +107,7 @@ def test_classes_with_equal_scores_share_the_posterior_however_far_a_cell_is(cel
     assert_allclose(po.drop_in.GaussianNB().fit(X, y).predict_log_proba([[cell]]), np.log([[0.5, 0.5]]), rtol=1e-12)
 
 
-def test_a_leave_one_out_posterior_of_an_absurdly_far_row_sums_to_1():
+def test_the_leave_one_out_posterior_of_a_far_row_sums_to_1():
     rng = np.random.default_rng(0)
     X, y = rng.normal(scale=0.1, size=(17, 1)), np.arange(17) % 3
     X[2, 0] = 1e100

@@ -73,7 +73,7 @@ def test_models_of_numbers_and_mixtures_show_themselves(rows):
     assert all(f">{weight:.4f}<" in written for weight in mixture.weights_)
 
 
-def test_only_parameters_that_differ_from_their_defaults_are_shown(rows):
+def test_only_parameters_other_than_the_defaults_are_shown(rows):
     written = own_part(po.KDependenceBayes(k=3).fit(rows, "y"))
     assert "KDependenceBayes(k=3)" in written
 

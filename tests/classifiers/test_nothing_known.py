@@ -50,7 +50,7 @@ def test_a_row_of_which_nothing_is_known_has_the_prior(model, kind, n_classes):
     assert fitted.score(X, y) > fitted.class_prior_.max()
 
 
-def test_a_pool_of_text_explains_partial_rows_and_is_the_same_in_javascript(tmp_path):
+def test_a_pool_of_text_explains_partial_rows_as_javascript_does(tmp_path):
     X, y = rows(2, "beside a number")
     pool = po.GenerativeClassifier(members=["nb", "binned weighted"], columns=po.Columns(text=["text"])).fit(X, y)
     given = [*NOTHING, {"text": "apple sun"}, {"x": 1.5}, {"text": "rock", "x": -1.0}, {"text": "zzz", "x": 2.5}]

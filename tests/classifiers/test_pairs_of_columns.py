@@ -26,7 +26,7 @@ def model(table):
     return classifier_with_drawn_pairs(table, "species", bins=6)
 
 
-def test_a_pair_adds_its_number_and_nothing_where_a_cell_is_missing(table, model):
+def test_a_pair_adds_its_number_unless_a_cell_is_missing(table, model):
     fitted = model.model_
     pairs, schema = fitted.weights.pairs, fitted.schema
     pairs.check_against(schema, 3)
@@ -52,7 +52,7 @@ def test_a_pair_adds_its_number_and_nothing_where_a_cell_is_missing(table, model
     np.testing.assert_allclose(centred(added), centred(expected), atol=1e-9)
 
 
-def test_explanations_are_exact_sums_with_a_feature_for_each_pair(table, model):
+def test_explanations_with_pairs_as_features_are_exact_sums(table, model):
     explanation = model.explain(table)
     np.testing.assert_allclose(explanation.posterior, model.predict_proba(table), atol=1e-12)
     at = explanation.feature_names.index("island with bill_length_mm")

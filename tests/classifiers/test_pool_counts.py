@@ -34,7 +34,7 @@ def pool():
     return po.GenerativeClassifier(random_state=1).fit(ROWS, Y)
 
 
-def test_every_candidate_of_counts_is_judged_beside_those_of_other_columns(pool):
+def test_candidates_of_counts_are_judged_with_other_columns(pool):
     judged, skipped = set(pool.cv_results_["member"]), set(pool.skipped_)
     assert judged | skipped == {*pool_candidates(counts=True), "pool"}
     assert {*OF_COUNTS[1:], "rda predictive", "tan 5"} <= judged
@@ -113,7 +113,7 @@ def test_counts_alone_and_priors():
     assert_allclose(moved, expected / expected.sum(axis=1, keepdims=True), rtol=1e-6)
 
 
-def test_two_classes_have_no_complement_and_fractions_no_compound():
+def test_two_classes_have_no_complement_fractions_no_compound():
     rows, y = drawn(classes=2)
     counts = rows.counts["words"] * 0.5
     found = po.GenerativeClassifier(folds=2).fit(counts, y)
@@ -122,7 +122,7 @@ def test_two_classes_have_no_complement_and_fractions_no_compound():
     assert {"scaled", "presence"} <= set(found.cv_results_["member"])
 
 
-def test_partial_fit_and_unlearn_update_members_that_read_no_counts():
+def test_updates_reach_members_that_read_no_counts():
     pool = po.GenerativeClassifier({"words": "nb", "others": "lda"}, penalty=1e3, folds=2).fit(ROWS, Y)
     more, y = drawn(seed=1)
     pool.partial_fit(more, y)
@@ -137,7 +137,7 @@ def test_partial_fit_and_unlearn_update_members_that_read_no_counts():
     assert_allclose(pool.members_["others"].class_count_, np.bincount(Y))
 
 
-def test_the_density_that_is_stated_for_a_block_is_that_of_all_members():
+def test_the_density_stated_for_a_block_is_that_of_all_members():
     model = po.GenerativeClassifier(distributions={"words": "presence", "age": "binned"}, folds=2, penalty=1e3)
     model.fit(ROWS, Y)
     assert "it takes counts as scaled" in model.skipped_["scaled"]
@@ -166,7 +166,7 @@ def test_errors_name_the_problem(pool):
         pool.members_["rda predictive"].sample(2)
 
 
-def test_importance_of_a_pool_of_words_after_an_update_is_that_of_the_new_rows():
+def test_importance_after_an_update_is_that_of_the_new_rows():
     """As the pool predicted them before it learned from them: the mean loss without each column, by brute force."""
     first, later = np.arange(120), np.arange(120, N)
     complement = po.NaiveBayes(distributions={"words": "complement"})

@@ -50,7 +50,7 @@ def test_a_forest_gets_as_many_trees_as_the_select_has_room_for(monkeypatch):
     assert sum(estimate_length(one.model_) for one in model.members_.values()) <= 1_000_000
 
 
-def test_a_forest_without_room_is_left_out_with_the_figures_of_its_trial(monkeypatch):
+def test_a_forest_left_out_for_size_is_named_with_its_trial(monkeypatch):
     limited(monkeypatch, "sql", 100_000)
     model = po.GenerativeClassifier(language="sql").fit(ROWS, "y")
     assert "forest mixed" not in model.cv_results_["member"]
@@ -58,7 +58,7 @@ def test_a_forest_without_room_is_left_out_with_the_figures_of_its_trial(monkeyp
     assert model.skipped_["forest mixed"] in model.language_note_
 
 
-def test_a_member_that_is_too_large_is_left_out_and_its_worth_is_stated(monkeypatch):
+def test_a_member_left_out_for_size_is_named_with_its_worth(monkeypatch):
     members = ["nb", "forest"]
     full = po.GenerativeClassifier(members).fit(ROWS, "y")
     limited(monkeypatch, "javascript", 1000)

@@ -40,7 +40,7 @@ def members_posterior(model, X):
 # Class priors -------------------------------------------------------------------------------------------------
 
 
-def test_priors_reweight_the_posterior_by_their_ratio_to_the_class_frequencies(rows, tmp_path):
+def test_priors_multiply_the_posterior_by_the_ratio_of_shares(rows, tmp_path):
     X, y = rows
     plain = po.GenerativeClassifier(["nb", "tan"]).fit(X, y)
     moved = po.GenerativeClassifier(["nb", "tan"], priors=PRIORS).fit(X, y)
@@ -141,7 +141,7 @@ def test_members_learn_from_rows_without_label_if_they_can(rows):
         assert_allclose(model.members_[name].predict_proba(X), alone.predict_proba(X), atol=1e-7, err_msg=name)
 
 
-def test_candidates_are_judged_on_rows_that_no_member_saw_with_a_label(rows):
+def test_candidates_are_judged_on_labels_that_no_member_saw(rows):
     X, y = rows
     hidden = y.astype(object)
     hidden[::3] = None
@@ -158,7 +158,7 @@ def test_candidates_are_judged_on_rows_that_no_member_saw_with_a_label(rows):
 # Densities ----------------------------------------------------------------------------------------------------
 
 
-def test_distributions_change_the_members_that_can_and_leave_out_the_others(rows):
+def test_distributions_reach_the_members_that_can_use_them(rows):
     X, y = rows
     model = po.GenerativeClassifier(distributions={"visits": "poisson"}, penalty=1e3).fit(X, y)
     assert set(model.members_) == {"nb predictive", "binned weighted"}

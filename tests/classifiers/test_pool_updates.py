@@ -35,7 +35,7 @@ def require_members_of(model, X, y, members=MEMBERS, atol=1e-9):
         assert_allclose(model.members_[name].predict_proba(X), alone.predict_proba(X), atol=atol, err_msg=name)
 
 
-def test_partial_fit_learns_what_a_fit_learns_and_weighs_members_by_predictions_made_before():
+def test_partial_fit_weighs_members_by_earlier_predictions():
     X, y = table()
     model = po.GenerativeClassifier(MEMBERS, penalty=100.0).partial_fit(X[:120], y[:120], classes=list("abcd"))
     assert model.classes_.tolist() == list("abcd")
@@ -73,7 +73,7 @@ def test_new_classes_and_priors():
     assert moved.classes_.tolist() == ["a", "b"]
 
 
-def test_a_loaded_pool_keeps_its_weights_until_it_has_seen_enough(tmp_path):
+def test_a_loaded_pool_keeps_its_weights_until_it_sees_enough(tmp_path):
     X, y = table()
     po.save(pool_of(X[:120], y[:120]), tmp_path / "pool.posteriori")
     model = po.load(tmp_path / "pool.posteriori")
@@ -114,7 +114,7 @@ def test_unlearned_rows_leave_every_member_and_the_sample():
     assert_array_equal(model.predict_proba(X), before)
 
 
-def test_feature_weights_stay_and_members_that_cannot_leave_with_a_warning():
+def test_members_that_cannot_update_leave_with_a_warning():
     X, y = table()
     members = {
         "weighted": po.NaiveBayes(feature_weights="conditional"),
@@ -168,7 +168,7 @@ def test_members_that_cannot_be_merged_are_named():
         assert po.merge([north]).predict_proba(X).shape == (240, 3)
 
 
-def test_importance_under_the_model_is_of_the_rows_that_it_was_trained_on():
+def test_importance_under_the_model_is_of_the_training_rows():
     """Priors of another place change predictions, and not which columns inform about the training rows."""
     X, y = table()
     members = {"nb": po.NaiveBayes()}

@@ -86,7 +86,7 @@ def test_cross_validation_is_a_refit_of_every_fold(penguins):
     assert found.posteriors["nb"].min() > 0
 
 
-def test_hidden_labels_are_learned_before_the_parameters_are_integrated_out(penguins):
+def test_hidden_labels_are_learned_before_integrating_parameters(penguins):
     labels = [one if i % 6 == 0 else None for i, one in enumerate(penguins["species"])]
     X = penguins.drop("species")
     for make in (po.NaiveBayes, po.GaussianDiscriminant):

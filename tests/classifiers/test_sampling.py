@@ -68,7 +68,7 @@ def require_within(drawn, rows):
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_drawn_numbers_are_whole_and_within_the_ranges_where_the_training_rows_were(name):
+def test_drawn_numbers_are_whole_and_in_the_training_range(name):
     rows, y = mixed_rows()
     model = MODELS[name].fit(rows, y)
     drawn, labels = model.sample(2000, random_state=0)
@@ -87,7 +87,7 @@ def test_drawn_numbers_are_whole_and_within_the_ranges_where_the_training_rows_w
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_mixtures_and_trees_without_classes_draw_within_the_ranges():
+def test_mixtures_and_trees_draw_within_the_ranges():
     rows, _ = mixed_rows()
     require_within(po.MixtureModel(3, random_state=0).fit(rows).sample(500, random_state=0)[0], rows)
     require_within(po.ChowLiuTree().fit(rows).sample(500, random_state=0), rows)
@@ -113,7 +113,7 @@ def test_integers_come_back_as_integers_of_their_type(make, dtype):
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, lambda d: np.column_stack(list(d.values()))])
 @pytest.mark.parametrize("rate", [120, 1e10, 1e25])
-def test_raw_draws_that_do_not_fit_the_integer_type_widen_it_and_never_raise(make, rate):
+def test_raw_draws_widen_an_integer_type_that_is_too_small(make, rate):
     X = make({"a": np.array([120, 126, 127, 100], np.int8)})
     model = po.NaiveBayes(distributions="poisson").fit(X, [0, 1, 0, 1])
     (parameters,) = model.model_.parameters
@@ -124,7 +124,7 @@ def test_raw_draws_that_do_not_fit_the_integer_type_widen_it_and_never_raise(mak
     assert_allclose(cells.mean(), min(rate, 2.0**63), rtol=0.1)
 
 
-def test_a_later_integer_that_does_not_fit_the_first_type_is_drawn():
+def test_a_later_integer_beyond_the_first_type_is_drawn():
     model = po.NaiveBayes().partial_fit(pl.DataFrame({"a": pl.Series([1, 2, 3, 100], dtype=pl.Int8)}), [0, 1, 0, 1])
     model.partial_fit(pl.DataFrame({"a": [1000, 2000, 3000, 4000]}), [0, 1, 0, 1])
     drawn, _ = model.sample(100, random_state=0)
@@ -132,7 +132,7 @@ def test_a_later_integer_that_does_not_fit_the_first_type_is_drawn():
     assert drawn["a"].dtype == pl.Int64
 
 
-def test_infinite_and_huge_numbers_of_rows_are_refused_in_one_sentence():
+def test_infinite_and_huge_numbers_of_rows_are_refused():
     model = po.NaiveBayes().fit([[1.0], [2.0]], [0, 1])
     for n in (99999999999999999999, 0, 1.5, True, "3"):
         with pytest.raises(ValueError, match=r"n is|draw of 99,999,999"):
@@ -172,7 +172,7 @@ def test_ranges_of_parts_add_up_to_those_of_all_rows(rows, data):
     require_ranges(po.NaiveBayes().fit(table, y, weight).statistics_.ranges, rows[:cut])
 
 
-def test_ranges_are_those_of_files_streams_and_databases_in_the_same_pass(tmp_path):
+def test_ranges_come_from_files_streams_and_databases_alike(tmp_path):
     pytest.importorskip("duckdb", reason="scan_sql needs DuckDB")
     rng = np.random.default_rng(0)
     n = 3000
@@ -208,7 +208,7 @@ def test_ranges_are_those_of_files_streams_and_databases_in_the_same_pass(tmp_pa
         assert_array_equal(ranges.has_numbers, [True, True, False, True, False])
 
 
-def test_saved_models_keep_ranges_and_models_without_them_draw_as_before(tmp_path):
+def test_saved_models_keep_ranges_or_draw_without_them(tmp_path):
     X = np.array([[1.0, 0.5], [2.0, 3.5], [4.0, 1.5], [9.0, 7.5]])
     model = po.NaiveBayes().fit(X, [0, 0, 1, 1])
     po.save(model, tmp_path / "new.posteriori")
@@ -222,7 +222,7 @@ def test_saved_models_keep_ranges_and_models_without_them_draw_as_before(tmp_pat
     assert loaded.statistics_.ranges is None
 
 
-def test_forgetting_keeps_the_range_and_stated_parameters_have_none():
+def test_forgetting_keeps_ranges_and_stated_parameters_lack_them():
     X = np.array([[1.0], [2.0], [4.0], [9.0]])
     model = po.NaiveBayes().fit(X, [0, 0, 1, 1]).unlearn(X[3:], [1])
     assert model.statistics_.ranges.highest == 9.0
@@ -254,7 +254,7 @@ def test_correlated_rows_are_those_of_the_truncated_density():
     assert_allclose(np.cov(drawn.T), np.cov(brute.T), atol=0.03)
 
 
-def test_rows_of_hardly_any_mass_stay_in_the_box_and_keep_their_correlation():
+def test_rows_drawn_in_an_improbable_box_stay_correlated():
     d = 40
     covariance = np.full((1, d, d), 0.5) + 0.5 * np.eye(d)
     parameters = MultivariateGaussianParameters(np.zeros((1, d)), covariance)
@@ -283,7 +283,7 @@ def test_whole_numbers_of_a_bin_are_alike_and_stay_in_it(cut):
     assert ((drawn[:, 0] >= cut) == labels).mean() > 0.98
 
 
-def test_rates_too_large_for_numpy_are_drawn_from_the_normal_approximation():
+def test_huge_rates_are_drawn_from_the_normal_approximation():
     parameters = PoissonParameters(np.array([[1e19, 5.0, 1e14]]))
     drawn = Poisson().sample(parameters, np.zeros(2000, np.int64), np.random.default_rng(0))
     assert_allclose(drawn.mean(axis=0), parameters.rate[0], rtol=0.05)

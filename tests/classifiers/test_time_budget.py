@@ -74,7 +74,7 @@ def test_with_enough_time_every_candidate_is_fitted(clock):
     assert not model.skipped_
 
 
-def test_a_candidate_that_takes_too_long_is_left_out_with_the_figures(clock):
+def test_a_candidate_that_takes_too_long_is_left_out_and_named(clock):
     # nb takes 0.4 s and lda would take 0.8 s; 0.2 s are reserved, and to time both takes 0.15 s.
     model = pool(1.0)
     assert model.cv_results_["member"] == ["nb", "pool"]
@@ -105,7 +105,7 @@ def test_a_forest_gets_the_trees_that_there_is_time_for(clock):
     assert "it would take about 0.4 s" in few.skipped_["forest"]
 
 
-def test_candidates_of_the_registry_are_tried_from_cheap_to_costly(clock):
+def test_the_registry_is_tried_from_cheap_to_costly_candidates(clock):
     model = po.GenerativeClassifier(time_budget=1.0).fit(*rows())
     assert model.cv_results_["member"] == ["rda predictive", "pool"]
     assert {"forest mixed", "tan 5"} <= set(model.skipped_)

@@ -32,7 +32,7 @@ def degenerate(kind, missing):
 @pytest.mark.parametrize(
     "kind", ["constant", "constant in a class", "collinear", "more columns than rows", "a row per class"]
 )
-def test_what_the_rows_leave_undetermined_is_named_and_the_model_usable(kind, pooling, missing):
+def test_undetermined_parts_are_named_and_the_model_is_usable(kind, pooling, missing):
     X, y, named = degenerate(kind, missing)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -83,7 +83,7 @@ def test_one_class_one_row_one_feature(parameters):
 
 
 @pytest.mark.parametrize("pooling", ["pooled", "per_class"])
-def test_a_column_that_nobody_saw_and_one_that_a_class_did_not_show(pooling):
+def test_a_column_unseen_in_all_rows_or_in_one_class(pooling):
     X, y = blobs(n=120)
     X[:, 1] = np.nan
     with pytest.warns(UserWarning, match="column 'x1' has no cell with a value") as caught:
@@ -100,7 +100,7 @@ def test_a_column_that_nobody_saw_and_one_that_a_class_did_not_show(pooling):
     assert np.isfinite(model.predict_proba(X)).all()
 
 
-def test_a_class_without_rows_has_no_prior_but_is_usable_with_one():
+def test_a_class_without_rows_is_usable_with_a_stated_prior():
     X, y = blobs()
     for parameters in MODELS:
         model = po.GaussianDiscriminant(priors=1.0, **parameters)

@@ -262,7 +262,7 @@ def refusals():
 
 
 @pytest.mark.filterwarnings("ignore:.*(singular|EM stopped):UserWarning")
-def test_rows_that_cannot_have_been_in_are_refused_and_the_model_stays():
+def test_rows_that_were_never_learned_are_not_unlearned():
     for model, X, y, weight, message in refusals():
         before = vars(model).copy()
         with pytest.raises(ValueError) as caught:  # noqa: PT011

@@ -68,14 +68,14 @@ MODELS = {
         for empty in EMPTY
     ],
 )
-def test_prediction_takes_every_later_value_of_such_a_column_as_missing(name, empty):
+def test_later_values_of_a_valueless_column_count_as_missing(name, empty):
     model = MODELS[name]().fit(table(EMPTY[empty](20)), Y)
     expected = model.predict_proba(table(EMPTY[empty](20)))
     for what in LATER:
         assert_allclose(model.predict_proba(later(empty, what)), expected, rtol=1e-12, err_msg=what)
 
 
-def test_prediction_from_files_and_a_loaded_model_ignores_such_a_column(tmp_path):
+def test_files_and_loaded_models_ignore_a_valueless_column(tmp_path):
     model = po.NaiveBayes().fit(table(EMPTY["polars numbers"](20)), Y)
     po.save(model, tmp_path / "m.posteriori")
     loaded = po.load(tmp_path / "m.posteriori")
@@ -98,7 +98,7 @@ def test_folds_in_which_a_column_is_empty_can_be_cross_validated(frame):
 
 
 @pytest.mark.parametrize("cells", [[True, None], [None, True]])
-def test_the_joint_table_of_a_fold_without_any_value_is_the_prior(cells):
+def test_a_fold_without_any_value_has_the_prior_in_the_joint(cells):
     found = po.model_selection.out_of_fold(
         po.classifiers.FullJointClassifier(), pl.DataFrame({"b": cells, "c": ["u", "u"]}), [0, 1], folds=2
     )
@@ -116,7 +116,7 @@ def same_model(one, other, rows):
 @pytest.mark.parametrize("what", ["strings", "numbers", "booleans"])
 @pytest.mark.parametrize("empty", EMPTY)
 @pytest.mark.parametrize("missing", ["at_random", "informative"])
-def test_the_first_values_give_such_a_column_its_kind_in_partial_fit(missing, empty, what):
+def test_the_first_values_in_partial_fit_give_a_column_its_kind(missing, empty, what):
     first, second = table(EMPTY[empty](20)), later(empty, what)
     parts = po.NaiveBayes(missing=missing).partial_fit(first, Y).partial_fit(second, Y)
     make = (lambda cells: pl.Series(cells)) if empty.startswith("polars") else (lambda cells: pd.Series(cells))
@@ -174,7 +174,7 @@ def test_a_column_with_values_keeps_its_kind():
         model.predict(later("polars", "strings"))
 
 
-def test_a_select_takes_such_a_column_as_missing_whatever_its_type():
+def test_a_select_takes_a_valueless_column_as_missing():
     duckdb = pytest.importorskip("duckdb", reason="the SELECT is asked of DuckDB")
     pytest.importorskip("sqlglot", reason="to_sql needs sqlglot")
     model = po.NaiveBayes().fit(table(EMPTY["polars numbers"](20)), Y)
@@ -186,7 +186,7 @@ def test_a_select_takes_such_a_column_as_missing_whatever_its_type():
     assert_allclose(np.array(found), model.predict_proba(rows), rtol=1e-9)
 
 
-def test_forgetting_all_values_of_a_column_leaves_it_without_a_kind():
+def test_forgetting_all_values_of_a_column_forgets_its_kind():
     rows = later("polars", "numbers")
     model = po.NaiveBayes().fit(pl.concat([rows, table(EMPTY["polars numbers"](20))]), Y * 2)
     model.unlearn(rows, Y)

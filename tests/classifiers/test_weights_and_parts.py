@@ -182,7 +182,7 @@ def test_labels_of_another_kind_later():
         fit(X, Y).partial_fit(X, Y.astype(str))
 
 
-def test_a_model_of_parameters_cannot_learn_more_but_can_be_fitted_again():
+def test_a_model_of_parameters_cannot_learn_more_but_can_refit():
     model = po.NaiveBayes.from_parameters(priors=[0.5, 0.5], gaussian={"a": {"mean": [0, 1], "sd": [1, 1]}})
     with refused(ValueError, "this model was built from parameters, which do not contain the number of rows; use fit"):
         model.partial_fit(X[:, :1], Y)

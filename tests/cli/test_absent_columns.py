@@ -43,7 +43,7 @@ def test_predict_integrates_absent_columns_out(files, name):
         ("explore", "m.posteriori", "t.csv", "-o", "e.html"),
     ],
 )
-def test_every_command_that_reads_rows_for_a_model_takes_such_a_table(files, words):
+def test_every_command_reads_rows_that_lack_a_column(files, words):
     code, _, err = CommandLine().run(*words)
     assert code == 0, err
     assert err.count(SAID) == 1

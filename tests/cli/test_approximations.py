@@ -43,7 +43,7 @@ def test_other_columns_of_other_batches_do_not_repeat_it(capsys):
 
 
 @pytest.mark.parametrize("n", [200_000, 131_073])
-def test_an_estimate_of_distinct_values_is_never_above_the_number_of_cells(n):
+def test_estimated_distinct_values_never_exceed_the_cells(n):
     values = np.random.default_rng(n).integers(0, 2**63, n).astype(np.uint64)
     parts = [Occurrences.of(part) for part in np.array_split(values, 3)]
     found = parts[0] + parts[1] + parts[2]

@@ -101,7 +101,7 @@ def test_no_arguments_show_the_help_and_version_the_version():
     assert succeeds("--version") == f"posteriori {po.__version__}\n"
 
 
-def test_the_help_of_each_language_names_the_command_of_the_other():
+def test_the_help_of_each_language_names_the_others_command():
     assert "For a database: posteriori sql." in " ".join(succeeds("export", "--help").split())
     assert "For JavaScript: posteriori export." in " ".join(succeeds("sql", "--help").split())
 

@@ -82,7 +82,7 @@ def test_cluster_marks_the_best_and_describes_it():
     assert "saved to penguins.clusters.posteriori" in out
 
 
-def test_columns_of_few_whole_numbers_are_categories_unless_numeric():
+def test_columns_of_few_integers_are_categories_unless_numeric():
     arguments = ("cluster", "penguins.csv", "-k", "2", "--ignore", "species", "-o", "m.posteriori")
     assert "--numeric year makes them numbers" in succeeds(*arguments)
     found = json.loads(succeeds(*arguments, "--json"))

@@ -137,7 +137,7 @@ def test_words_are_shown_where_a_column_is_text():
     assert error == "--column: text needs --model pool or nb, not lda; remove it"
 
 
-def test_pairs_of_columns_are_listed_by_size_and_never_without_a_cell():
+def test_pairs_are_listed_by_size_and_never_without_a_cell():
     model = classifier_with_drawn_pairs(PENGUINS, "species", bins=6)
     po.save(model, "pairs")
     whole, partial = json.loads(succeeds("explain", "pairs", "rows.csv", "--row", "1,3", "--json"))["rows"]

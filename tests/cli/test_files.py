@@ -95,7 +95,7 @@ def test_folders_globs_and_lists_of_packed_files_are_one_table(folder):
     assert one == many
 
 
-def test_columns_are_described_as_polars_does_however_the_rows_are_cut(monkeypatch):
+def test_columns_are_described_as_polars_does_in_any_chunks(monkeypatch):
     rows = table(2500)
     rows.write_parquet("t.parquet")
     monkeypatch.setattr(description, "_BATCH_ROWS", 700)
@@ -117,7 +117,7 @@ def test_later_rows_may_show_another_type_than_the_first(early, late, kind):
     assert (w["kind"], w["missing"], w["mean"]) == ("continuous", 11_001, 7.5)
 
 
-def test_predictions_stream_to_files_and_stdout_as_the_library_makes_them(large):
+def test_predictions_stream_to_files_as_the_library_makes_them(large):
     rows = pl.read_parquet(large / "rows.parquet", n_rows=150_000)
     rows.write_csv("t.csv")
     model = po.load(large / "m.posteriori")
@@ -282,7 +282,7 @@ def test_a_pipe_is_written_to_and_not_replaced(large, folder, suffix):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this platform has no named pipes")
-def test_a_model_is_written_to_a_pipe_without_looking_for_an_earlier_one_in_it(folder):
+def test_a_model_is_written_to_a_pipe_without_reading_it(folder):
     table(60).write_csv("t.csv")
     os.mkfifo("pipe.posteriori")
     fit = ("fit", "t.csv", "--target", "y", "--model", "nb", "--folds", "2", "--output", "pipe.posteriori")
@@ -362,7 +362,7 @@ def test_the_note_on_words_among_written_numbers(folder):
     assert "column 'price' holds numbers except 'free' (1 of 31 cells)" in run("fit", "t.csv", "-t", "y", "-q")[2]
 
 
-def test_evaluate_scores_training_rows_by_their_out_of_fold_predictions():
+def test_evaluate_scores_training_rows_out_of_fold():
     rows = table(600)
     rows.write_parquet("all.parquet")
     rows[:300].write_parquet("training.parquet")
@@ -387,7 +387,7 @@ def test_evaluate_scores_training_rows_by_their_out_of_fold_predictions():
             assert facts["model"] == pytest.approx(of_fit, rel=1e-3)
 
 
-def test_evaluate_scores_the_rows_of_a_large_table_whose_predictions_are_kept(monkeypatch):
+def test_evaluate_scores_the_kept_rows_of_a_large_table(monkeypatch):
     monkeypatch.setattr("posteriori.model_selection.held_out_predictions.MOST_KEPT", 100)
     name = table(600).drop("y").columns[0]
     table(600).rename({name: "row"}).write_parquet("t.parquet")  # the name by which rows are numbered
@@ -398,7 +398,7 @@ def test_evaluate_scores_the_rows_of_a_large_table_whose_predictions_are_kept(mo
     assert err.endswith("only those rows are scored, 100 of 600\n")
 
 
-def test_evaluate_warns_of_training_rows_without_out_of_fold_predictions():
+def test_evaluate_warns_of_rows_without_kept_predictions():
     rows = table(600)
     rows.write_parquet("training.parquet")
     model = po.NaiveBayes().fit(rows, "y")

@@ -179,7 +179,7 @@ def test_probabilities_are_judged_by_how_often_they_are_right(confidence, right,
     assert in_words.how_trustworthy(held_out(confidence, right).figures).startswith(start)
 
 
-def test_no_class_is_to_be_trusted_that_guessing_predicts_as_well():
+def test_a_class_that_guessing_predicts_as_well_is_not_trusted():
     assert in_words.how_trustworthy(held_out(0.9, 0.3).figures).endswith("right in 30 %.")  # always “b”: 70 %
 
 
@@ -190,7 +190,7 @@ def test_a_class_that_is_never_predicted():
     )
 
 
-def test_a_threshold_is_named_where_few_rows_of_a_class_are_found_and_probabilities_tell_something():
+def test_a_threshold_is_named_where_few_of_a_class_are_found():
     figures = held_out(0.8, 0.9).figures
     assert in_words.threshold_to_find_more(figures) == pytest.approx(0.1)
     assert in_words.threshold_to_find_more(replace(figures, verdict="uninformative")) is None
@@ -199,7 +199,7 @@ def test_a_threshold_is_named_where_few_rows_of_a_class_are_found_and_probabilit
 
 
 @pytest.mark.parametrize("names", [("fine", "fraud"), (0, 1)])
-def test_the_first_page_says_what_the_ranking_of_a_rare_class_is_worth(names, tmp_path, monkeypatch):
+def test_the_first_page_states_how_well_a_rare_class_is_ranked(names, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(1)
     fraud = rng.random(800) < 0.06

@@ -63,7 +63,7 @@ def test_fit_prints_the_numbers_of_the_library(fitted):
     ]
 
 
-def test_fit_says_that_noise_tells_nothing_and_that_copies_make_over_confident(tmp_path, monkeypatch):
+def test_fit_reports_noise_and_over_confidence_of_copies(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     y = rng.random(800) < 0.3
@@ -194,7 +194,7 @@ def test_options_take_commas_repetition_and_names_with_commas():
     assert [column["kind"] for column in found["columns"]] == ["categorical"] * 3
 
 
-def test_json_is_all_there_is_on_stdout_and_warnings_are_lines_on_stderr():
+def test_json_alone_is_on_stdout_and_warnings_are_on_stderr():
     write("t.csv", "a,b,y\n" + "1,,u\n2,,v\n" * 5)
     code, out, err = run("fit", "t.csv", "--target", "y", "--json")
     assert code == 0

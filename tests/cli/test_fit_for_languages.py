@@ -36,7 +36,7 @@ def test_the_default_of_a_table_with_dates_scores_in_a_database():
     np.testing.assert_allclose(found["p_yes"].to_numpy(), expected["p_yes"].to_numpy(), atol=1e-9)
 
 
-def test_the_page_and_the_facts_say_what_is_left_out_and_what_it_costs(monkeypatch):
+def test_the_page_and_the_facts_state_what_is_left_out(monkeypatch):
     monkeypatch.setattr(translation, "LANGUAGE", replace(translation.LANGUAGE, most=200_000))
     for details in ((), ("--details",)):
         page = " ".join(line.succeeds("fit", "rows.csv", "-t", "label", "--for", "sql", *details).split())

@@ -55,7 +55,7 @@ def test_the_last_rows_are_scored_by_a_model_of_the_others(table, column):
     assert (found["rows"], found["trained_rows"]) == (120, 480)
 
 
-def test_the_saved_model_and_its_kept_predictions_are_those_of_all_rows(table):
+def test_the_saved_model_and_predictions_are_of_all_rows(table):
     assert facts("-o", "all.posteriori")["hold_out"] is None
     found = facts("--holdout-by", "sold", "-o", "held.posteriori")
     np.testing.assert_array_equal(*(po.load(f"{one}.posteriori").predict_proba(table) for one in ("all", "held")))
@@ -64,7 +64,7 @@ def test_the_saved_model_and_its_kept_predictions_are_those_of_all_rows(table):
     assert judged["model"]["accuracy"] == pytest.approx(found["cross_validation"]["model"]["accuracy"])
 
 
-def test_the_first_page_says_which_rows_are_held_out_and_what_is_saved():
+def test_the_first_page_states_held_out_rows_and_what_is_saved():
     out = first_page("--holdout-by", "sold")
     assert (
         "Scored on the 120 rows with the last values of sold, from 2021-04-25 on, by a model of 480 other rows; "
@@ -75,7 +75,7 @@ def test_the_first_page_says_which_rows_are_held_out_and_what_is_saved():
     assert "Scored on" not in first_page()
 
 
-def test_the_first_sentence_has_the_accuracy_of_the_held_out_rows():
+def test_the_first_sentence_has_the_held_out_accuracy():
     found = facts("--holdout-by", "sold", "--ignore", "sold,day")
     assert found["hold_out"]["model"]["accuracy"] < found["cross_validation"]["model"]["accuracy"] - 0.2
     correct = 100 * found["hold_out"]["model"]["accuracy"]
@@ -149,7 +149,7 @@ def test_columns_of_every_ordered_type_have_last_rows(table, dtype, first, shown
     assert f"from {shown} on" in found["sentence"]
 
 
-def test_of_a_large_table_a_subsample_of_the_held_out_rows_is_scored(monkeypatch):
+def test_a_large_table_is_scored_on_a_part_of_held_out_rows(monkeypatch):
     monkeypatch.setattr("posteriori.learning.folded_data.MOST_EVALUATED", 40)
     found = facts("--holdout-by", "sold")["hold_out"]
     assert (found["rows"], found["held_out_rows"], found["trained_rows"]) == (40, 120, 480)
@@ -182,7 +182,7 @@ def test_whole_groups_are_held_out(model):
     assert "the 90 rows of 15 groups of patient whose last visit is 95 or later" in latest.sentence(numbered=True)
 
 
-def test_the_pool_scores_held_out_rows_with_the_few_groups_that_are_left():
+def test_the_pool_scores_held_out_rows_of_few_remaining_groups():
     rng = np.random.default_rng(0)
     frame = pl.DataFrame({"g": np.arange(60) % 5, "a": rng.normal(size=60), "y": rng.choice(["u", "v"], 60)})
     frame.write_csv("t.csv")
@@ -192,7 +192,7 @@ def test_the_pool_scores_held_out_rows_with_the_few_groups_that_are_left():
     assert "leaves one group of 'g', and the pool needs two" in line.refused(*command)
 
 
-def test_rows_without_label_among_the_last_ones_are_neither_scored_nor_learned_from(table):
+def test_last_rows_without_label_are_not_scored_or_learned_from(table):
     y = pl.when(pl.int_range(pl.len()) % 10 == 0).then(None).otherwise("y")
     table.with_columns(y=y).write_csv("t.csv")
     n_late = table.with_row_index().filter((pl.col("day") >= 480) & (pl.col("index") % 10 == 0)).height
@@ -204,7 +204,7 @@ def test_rows_without_label_among_the_last_ones_are_neither_scored_nor_learned_f
     assert table.with_columns(y=y)["y"][chosen.judged].null_count() == 0
 
 
-def test_rows_to_look_at_are_held_out_and_numbered_as_in_the_file():
+def test_rows_to_look_at_are_held_out_with_their_file_numbers():
     rng = np.random.default_rng(1)
     y = np.repeat(["p", "q"], 100)
     frame = pl.DataFrame({"t": rng.permutation(200), "a": rng.normal(size=200) + 9.0 * (y == "p"), "y": y})
@@ -214,7 +214,7 @@ def test_rows_to_look_at_are_held_out_and_numbered_as_in_the_file():
     assert [one["row"] for one in found] == [row]
 
 
-def test_no_row_is_numbered_where_rows_without_label_are_left_out(table):
+def test_rows_have_no_numbers_if_some_without_label_are_left_out(table):
     frame = with_label_at(table, 0, None)
     frame = with_label_at(frame, 300, "u" if table["y"][300] == "v" else "v")
     frame.with_columns(a=pl.when(pl.col("y") == "u").then(-9.0).otherwise(9.0)).write_csv("t.csv")
@@ -259,7 +259,7 @@ def test_what_cannot_be_held_out_is_refused(table, options, error):
     assert error in line.refused("fit", "t.csv", *target, *options)
 
 
-def test_the_alert_on_change_along_the_rows_names_the_option_and_the_column(table):
+def test_the_alert_on_changing_rows_names_option_and_column(table):
     table.sort("day").drop("day").rename({"sold": "sold on"}).write_csv("t.csv")
     option = "--holdout-by 'sold on'"
     drifting = "changes along the rows; if their order is time, the scores may be optimistic for later rows"
@@ -273,7 +273,7 @@ def test_the_alert_on_change_along_the_rows_names_the_option_and_the_column(tabl
     assert f"{drifting}: evaluate on the latest ones" in first_page("--column", "day=keep", table="t.csv")
 
 
-def test_a_model_that_does_not_hold_for_the_last_rows_is_said_to_be_no_better_than_the_class_shares():
+def test_a_model_that_fails_on_the_last_rows_is_said_to_fail():
     out = first_page("--holdout-by", "sold", "--ignore", "sold,day")
     assert "On the held-out rows its probabilities are no better than the class shares." in out
     assert "carry no information" not in out

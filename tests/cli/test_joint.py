@@ -42,7 +42,7 @@ def frame_of(text):
 # fit ------------------------------------------------------------------------------------------------------------
 
 
-def test_fit_without_a_target_saves_the_joint_model_of_the_library(fitted):
+def test_fit_without_a_target_saves_the_joint_model(fitted):
     facts, path = fitted
     expected = po.JointModel().fit(load_penguins())
     loaded = po.load(path)
@@ -52,7 +52,7 @@ def test_fit_without_a_target_saves_the_joint_model_of_the_library(fitted):
     assert_allclose(loaded.score_samples(load_penguins()), expected.score_samples(load_penguins()))
 
 
-def test_fit_lists_links_by_information_and_what_the_others_explain(fitted):
+def test_fit_lists_links_by_information_and_their_explanation(fitted):
     facts, _ = fitted
     nats = [one["nats"] for one in facts["links"]]
     assert nats == sorted(nats, reverse=True)
@@ -91,7 +91,7 @@ def test_the_first_page_names_the_target_and_commands_that_run():
     "rows",
     ["a\n1\n2\n1\n", "a,b\n1,x\n2,y\n3,\n", "a,b,c\n1,,x\n2,,\n3,,y\n4,,y\n", '"a, in",b = c\n1,x y\n2,"u,v"\n5,x y\n'],
 )
-def test_the_question_of_the_first_page_can_be_asked_of_small_and_odd_tables(folder, rows):
+def test_the_question_of_the_first_page_works_for_odd_tables(folder, rows):
     import shlex
 
     (folder / "odd.csv").write_text(rows)
@@ -148,7 +148,7 @@ def test_a_model_is_replaced_by_force_only(model):
 # predict --------------------------------------------------------------------------------------------------------
 
 
-def test_predict_writes_what_the_library_says_of_each_kind_of_column(model):
+def test_predict_writes_each_kind_of_column_as_the_library_does(model):
     table, loaded = load_penguins(), po.load(model)
     found = frame_of(succeeds("predict", model, "penguins.csv", "--target", "species", "--proba"))
     assert found.columns == ["prediction", "p_Adelie", "p_Chinstrap", "p_Gentoo"]
@@ -161,7 +161,7 @@ def test_predict_writes_what_the_library_says_of_each_kind_of_column(model):
     assert_allclose(numbers[:, 1:].to_numpy(), density.quantile([0.25, 0.75]))
 
 
-def test_predict_needs_no_cells_of_the_target_and_decides_by_threshold(model):
+def test_predict_needs_no_target_cells_and_uses_the_threshold(model):
     load_penguins().drop("sex").write_csv("without.csv")
     code, out, err = run(
         "predict", model, "without.csv", "--target", "sex", "--threshold", "female=0", "--with", "year"
@@ -205,7 +205,7 @@ def test_fit_stores_the_pools_of_all_columns_and_names_them(folder):
     assert found.null_count().sum_horizontal()[0] == 0
 
 
-def test_targets_that_no_pool_can_have_are_refused_by_one_sentence(folder):
+def test_one_sentence_refuses_targets_that_no_pool_can_have(folder):
     rows = "".join(f"u{i},{i % 3},{'xy'[i % 2]}\n" for i in range(60))
     (folder / "t.csv").write_text("id,a,b\n" + rows)
     assert "--targets names 'bb', which is not" in refused("fit", "t.csv", "--targets", "bb")
@@ -322,7 +322,7 @@ def test_other_commands_say_what_to_use_instead(model, words):
 # impute -----------------------------------------------------------------------------------------------------------
 
 
-def test_impute_fills_cells_and_leaves_others_as_they_are_written(folder):
+def test_impute_fills_cells_and_leaves_others_as_written(folder):
     load_penguins().write_csv("birds.csv")
     code, _, err = run("impute", "birds.csv", "--output", "filled.csv")
     assert code == 0
@@ -369,7 +369,7 @@ def odd_table():
     return "\n".join(lines) + "\n"
 
 
-def test_impute_keeps_the_spelling_of_each_kind_and_names_what_it_leaves(folder):
+def test_impute_keeps_spellings_and_names_what_it_leaves(folder):
     (folder / "odd.csv").write_text(odd_table())
     code, out, err = run("impute", "odd.csv")
     assert code == 0

@@ -105,7 +105,7 @@ def test_probabilities_of_a_list_are_short_and_never_1_below_1(models):
     assert max(len(cell) for line in plain.splitlines() for cell in line.split(",")) > 12
 
 
-def test_rows_whose_probabilities_are_all_1_are_sorted_by_their_odds(models):
+def test_rows_with_probability_1_are_sorted_by_their_odds(models):
     far = pl.DataFrame({"flipper_length_mm": [228.0, 250.0, 239.0], "body_mass_g": [6000.0, 7000.0, 6500.0]})
     far.write_csv("far.csv")
     po.save(po.NaiveBayes().fit(po.datasets.load_penguins()[["species", *far.columns]], "species"), "two")
@@ -143,7 +143,7 @@ def test_a_list_of_numbers(name, models):
 
 @pytest.mark.parametrize("name", ["nb", "tan", "pool", "species"])
 @pytest.mark.parametrize("top", [None, 15])
-def test_reasons_are_the_parts_of_explain_and_add_up_to_the_log_odds(name, top, models):
+def test_reasons_are_parts_of_explain_and_sum_to_the_log_odds(name, top, models):
     data, label = (po.datasets.load_penguins(), "Chinstrap") if name == "species" else (ROWS, "Yes")
     data.write_parquet("t.parquet")
     model = po.load(models / name)
@@ -164,7 +164,7 @@ def test_reasons_are_the_parts_of_explain_and_add_up_to_the_log_odds(name, top, 
         assert_allclose(row["log_odds"], odds.total, atol=1e-4)
 
 
-def test_reasons_of_rows_in_their_order_are_for_the_predicted_class_and_exact(models):
+def test_reasons_of_rows_in_order_are_exact_for_the_prediction(models):
     found = listed(models / "pool", "rows.csv", "--reasons", "9")
     assert found.height == len(ROWS)
     assert found["reasons_for"].equals(found["prediction"].alias("reasons_for"))
@@ -175,7 +175,7 @@ def test_reasons_of_rows_in_their_order_are_for_the_predicted_class_and_exact(mo
     assert 0.0 not in found["reason_4_part"].to_list()  # a cell that is missing is no reason
 
 
-def test_a_spreadsheet_holds_the_cells_as_numbers_and_text_and_runs_no_formula(models):
+def test_a_spreadsheet_holds_numbers_and_text_and_no_formula(models):
     ROWS.with_columns(name=pl.lit("=1+1")).write_csv("formulas.csv")
     for table, names in (("rows.csv", ROWS["name"].to_list()), ("formulas.csv", ["=1+1"] * len(ROWS))):
         succeeds("predict", models / "nb", table, "--sort", "Yes", "--top", "4", "-o", "list.xlsx")
@@ -208,7 +208,7 @@ def test_lists_that_cannot_be(arguments, part, models):
     assert part in refused("predict", models / name, "rows.csv", *others)
 
 
-def test_a_spreadsheet_needs_openpyxl_and_characters_that_excel_holds(models, monkeypatch):
+def test_a_spreadsheet_needs_openpyxl_and_allowed_characters(models, monkeypatch):
     ROWS.with_columns(name=pl.lit("a\x01b")).write_csv("odd.csv")
     assert "control character" in refused("predict", models / "nb", "odd.csv", "--with", "name", "-o", "x.xlsx")
     monkeypatch.setitem(__import__("sys").modules, "openpyxl", None)

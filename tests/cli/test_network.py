@@ -88,7 +88,7 @@ def test_a_question_that_cannot_be_read(folder, capsys, question, sentence):
     assert err.count("\n") == 1
 
 
-def test_states_that_are_numbers_or_booleans_are_asked_for_as_they_print(folder, capsys):
+def test_numeric_and_boolean_states_are_asked_for_as_they_print(folder, capsys):
     net = po.BayesianNetwork(cpts=[CPT("a", [True, False, 1.5, "x"], {}, [0.1, 0.2, 0.3, 0.4])])
     po.write_network(net, folder / "kinds.posteriori")
     for state, p in (("True", 0.1), ("false", 0.2), ("1.5", 0.3), ("x", 0.4)):
@@ -119,7 +119,7 @@ def test_limits_are_raised_where_the_message_says(folder, capsys):
     assert run(capsys, "query", folder / "lungs.posteriori", "P(lung)", "--max-table-size", 4)[0] == 0
 
 
-def test_a_network_of_many_variables_is_cut_short_on_screen_and_whole_in_json(folder, capsys):
+def test_a_large_network_is_short_on_screen_and_whole_in_json(folder, capsys):
     po.write_network(po.BayesianNetwork(cpts=[CPT(f"v{i}", ["s"], {}, [1]) for i in range(1200)]), folder / "many.bif")
     _, out, _ = run(capsys, "network", "show", folder / "many.bif")
     assert "… and 200 more variables; --json lists all" in out
@@ -221,7 +221,7 @@ def test_learning_with_constraints(folder, capsys, tmp_path):
     assert "is no edge; write it as parent->child" in err
 
 
-def test_all_marginals_the_most_probable_configuration_and_a_picture(folder, capsys, tmp_path):
+def test_the_network_prints_marginals_best_states_and_a_picture(folder, capsys, tmp_path):
     code, out, _ = run(capsys, "query", folder / "lungs.xmlbif")
     assert code == 0
     assert [line.split()[0] for line in out.splitlines()[3:] if line[:1].strip()] == ["smoke", "lung", "bad"]

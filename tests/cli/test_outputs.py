@@ -58,7 +58,7 @@ COMMANDS = [(name, command) for name, commands in WRITERS.items() for command in
 
 @pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[command for _, command in COMMANDS])
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_no_command_replaces_a_file_without_force_and_each_says_what_it_replaced(name, command):
+def test_only_force_replaces_a_file_and_it_is_reported(name, command):
     Path(name).write_text("my only copy")
     words = shlex.split(command)
     sentence = refused(*words)
@@ -99,7 +99,7 @@ def test_no_command_writes_over_what_it_reads_even_with_force(command):
     assert {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()} == before
 
 
-def test_a_model_is_replaced_without_force_by_the_same_command_on_the_same_rows_alone():
+def test_the_same_fit_may_replace_its_model_without_force():
     fit = ("fit", "birds.csv", "--target", "species")
     succeeds(*fit)
     first = read_file(Path("birds.posteriori"))[0]["content"]
@@ -135,7 +135,7 @@ def test_a_model_that_was_changed_after_the_fit_is_kept():
     assert po.load("birds.posteriori").class_count_.sum() == 2 * rows.height
 
 
-def test_a_fitted_model_is_saved_although_a_fact_about_it_cannot_be_computed(monkeypatch):
+def test_a_fitted_model_is_saved_though_a_fact_fails(monkeypatch):
     def fails(*_):
         raise ArithmeticError("a fact")
 
@@ -146,7 +146,7 @@ def test_a_fitted_model_is_saved_although_a_fact_about_it_cannot_be_computed(mon
     assert (po.load("birds.posteriori").predict(rows.drop("species")) == rows["species"].to_numpy()).mean() > 0.9
 
 
-def test_a_forest_whose_trees_have_an_arithmetic_mean_is_fitted_and_reported(folder):
+def test_a_forest_of_arithmetic_means_is_fitted_and_reported(folder):
     fit = (
         "fit",
         "birds.csv",

@@ -96,7 +96,7 @@ def test_the_time_budget_is_one_of_the_pool():
     assert (code, "a float in the range (0.0, inf). Got 0 instead" in err) == (2, True)
 
 
-def test_candidates_weights_and_the_choice_of_the_pool_are_explained(fitted):
+def test_candidates_weights_and_the_choice_are_explained(fitted):
     shown = " ".join(succeeds("show", "penguins.posteriori").split())
     described = [row for row in fitted[0]["candidates"] if row["description"]]
     assert len({row["sees"] for row in described}) == len(described) > 4

@@ -90,7 +90,7 @@ def test_columns_beside_the_prediction_warn_of_no_column(models):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_strangeness_is_uniform_on_rows_of_the_model_and_log_density_is_that_of_the_library(name, models):
+def test_strangeness_is_uniform_and_log_density_is_the_librarys(name, models):
     model = po.load(models / name)
     drawn, _ = model.sample(2000, random_state=1, respect_ranges=False)
     drawn.write_csv("t.csv")

@@ -77,7 +77,7 @@ def test_numeric_labels_that_once_had_a_word_among_them():
     assert "accuracy" in succeeds("evaluate", "t.posteriori", "new.csv")
 
 
-def test_a_column_without_a_name_gets_one_and_a_double_one_a_warning():
+def test_an_unnamed_column_gets_a_name_a_repeated_one_a_warning():
     write("t.csv", ",a,a,y\n" + "0,1,2,u\n1,2,3,v\n" * 3)
     code, out, err = run("fit", "t.csv", "--target", "y", "--json")
     assert code == 0

@@ -111,7 +111,7 @@ def test_explain_writes_the_mean_as_a_sum():
     )
 
 
-def test_explain_prints_what_moves_the_mean_and_what_widens_the_interval(monkeypatch):
+def test_explain_prints_what_moves_the_mean_and_the_interval(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     out = succeeds("explain", "mass.posteriori", "penguins.csv", "--row", "3,7")
     first, second = out.split("row 7: ")
@@ -183,7 +183,7 @@ def test_few_rows_are_read_as_the_training_rows_were(prices):
     assert "wrote" in succeeds("report", "price.posteriori", "few.csv", "-o", "few.html")
 
 
-def test_odd_cells_of_a_known_target_are_named_where_it_is_needed(prices):
+def test_odd_target_cells_are_named_where_the_target_is_needed(prices):
     size, price = prices
     write_prices(Path("odd_rows.csv"), size[:3], [price[0], "see note", price[2]])
     for command in ("evaluate", "explain"):
@@ -205,7 +205,7 @@ def test_marks_of_missing_cells_in_a_target_are_missing_numbers(prices, mark):
     assert "5 rows without 'price' are left out" in err
 
 
-def test_other_words_in_a_target_of_numbers_are_named_with_the_fix(prices):
+def test_words_in_a_target_of_numbers_are_named_with_the_fix(prices):
     size, price = prices
     write_prices(Path("notes.csv"), size, ["see note" if k % 40 == 0 else one for k, one in enumerate(price)])
     for details in ((), ("--model", "regressor")):
@@ -339,7 +339,7 @@ def test_options_of_predict_are_refused_by_name(words, message):
         ("merge", "mass.posteriori", "mass.posteriori", "-o", "both.posteriori"),
     ],
 )
-def test_commands_of_classifiers_refuse_the_model_in_one_sentence(words):
+def test_commands_of_classifiers_refuse_a_regressor(words):
     assert "predicts a number, and this command needs a classifier" in refused(*words)
 
 
@@ -357,12 +357,12 @@ def test_commands_take_a_sum_that_python_saved(kind):
 
 
 @pytest.mark.parametrize("command", ["sql", "export", "explore"])
-def test_commands_that_write_sums_of_columns_name_the_model_that_is_one(command):
+def test_commands_for_sums_of_columns_name_the_fitting_model(command):
     sentence = refused(command, "mass.posteriori")
     assert "--model additive" in sentence
 
 
-def test_functions_of_classifiers_refuse_the_model_in_one_sentence():
+def test_functions_of_classifiers_refuse_a_regressor():
     model, rows = po.load("mass.posteriori"), load_penguins()
     with pytest.raises(ValueError, match="predicts a number"):
         po.scoring.load_scorer("mass.posteriori")
@@ -429,7 +429,7 @@ def test_fit_makes_a_sum_and_all_commands_take_it(name):
             assert "additive" in refused(*words)
 
 
-def test_a_sum_predicts_any_numbers_and_a_sum_that_was_updated_is_shown(tmp_path):
+def test_a_sum_predicts_any_numbers_and_its_updates_are_shown(tmp_path):
     succeeds("fit", "penguins.csv", "--target", "year", "--model", "additive", "-o", "year.posteriori")
     model = po.load("year.posteriori")
     po.save(model.partial_fit(load_penguins(), "year"), tmp_path / "more.posteriori")

@@ -55,7 +55,7 @@ def test_strict_accepts_a_table_without_repairs():
     assert "is read with" not in run("fit", "clean.csv", "-t", "y", "--strict")[2]
 
 
-def test_a_value_of_an_option_that_does_not_exist_is_refused_in_one_plain_sentence():
+def test_one_sentence_refuses_an_unknown_value_of_an_option():
     error = refused("fit", "t.csv", "-t", "y", "--for", "cobol")
     assert error == "invalid value for '--for': 'cobol' is not one of 'sql', 'javascript' (see posteriori fit --help)"
 
@@ -66,7 +66,7 @@ def test_keep_spelling_keeps_labels_apart():
     assert sum("differ only in case" in hint for hint in facts["hints"]) == 2
 
 
-def test_a_model_reads_new_files_with_the_marks_that_it_remembers():
+def test_a_model_reads_new_files_with_its_remembered_marks():
     succeeds("fit", "t.csv", "-t", "y", "-o", "m.posteriori")
     Path("new.csv").write_text("x,c\n?,u\n-,v\n3,u\n")  # by themselves, two of three cells make no column of numbers
     Path("empty.csv").write_text("x,c\n,u\n,v\n3,u\n")
@@ -97,7 +97,7 @@ def test_categorical_keeps_the_strings_of_a_column_with_marks():
     assert facts["columns"][0]["first_categories"][0] == "-"
 
 
-def test_marks_among_dates_and_two_digit_years_are_named_and_remembered():
+def test_marks_among_dates_and_two_digit_years_are_remembered():
     when = ["-" if i % 6 == 5 else f"{1 + i % 12}/{1 + i % 28}/19" for i in range(90)]
     Path("d.csv").write_text("when,x,y\n" + "".join(f"{cell},{i % 7},{'ab'[i % 2]}\n" for i, cell in enumerate(when)))
     code, _, err = run("fit", "d.csv", "-t", "y", "-o", "m.posteriori")
@@ -110,7 +110,7 @@ def test_marks_among_dates_and_two_digit_years_are_named_and_remembered():
     )
 
 
-def test_a_hint_names_the_option_for_thousands_that_look_like_fractions():
+def test_a_hint_names_the_option_for_thousands_like_fractions():
     for decimal, other in (".,", ",."):
         cells = [f"{1 + i % 9}{decimal}{100 + i * 7 % 800}" if i % 2 else str(i * 9) for i in range(60)]
         Path("d.csv").write_text("x;y\n" + "".join(f"{cell};{'ab'[i % 2]}\n" for i, cell in enumerate(cells)))

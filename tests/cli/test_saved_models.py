@@ -90,7 +90,7 @@ def test_evaluation_with_a_renamed_target(model, penguins):
     assert here["confusion"] == there["confusion"]
 
 
-def test_explanation_prints_bayes_rule_and_contributions_that_sum_to_the_log_odds(model, penguins):
+def test_explanation_prints_bayes_rule_and_sums_to_the_log_odds(model, penguins):
     explanation = po.load(model).explain(load_penguins().slice(7, 1))
     out = succeeds("explain", model, penguins, "--row", 7)
     assert explanation.bayes_table() in out

@@ -55,7 +55,7 @@ def test_every_page_begins_with_what_fit_has_printed(table, tmp_path, model):
 
 
 @pytest.mark.parametrize("rows", [["--holdout", "0.3"], []])
-def test_the_class_of_interest_is_that_of_fit_unless_another_is_named(table, tmp_path, rows):
+def test_the_class_of_interest_is_that_of_fit_unless_stated(table, tmp_path, rows):
     facts = fitted("--positive", "good", *rows)
     assert facts["positive"] == "good"
     assert any("Of 100 that are “good”" in one for one in facts["summary"])
@@ -90,7 +90,7 @@ def test_the_scores_of_the_terminal_are_of_the_class_of_interest(table):
     assert "mean of the classes" not in details
 
 
-def test_an_unknown_class_of_interest_is_an_error_that_lists_the_classes(table):
+def test_an_unknown_class_of_interest_is_answered_by_the_classes(table):
     expected = "'worse' is not a class; the classes are 'bad' and 'good'"
     fitting = ("fit", "t.csv", "--target", "y", "-o", "n.posteriori", "--positive", "worse")
     assert LINE.refused(*fitting) == expected

@@ -37,7 +37,7 @@ def cars(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("model", [po.NaiveBayes(), po.GenerativeClassifier(), po.TreeAugmentedNaiveBayes()])
-def test_a_target_that_looks_like_a_quantity_is_refused_with_the_way_out(model):
+def test_a_target_like_a_quantity_is_refused_with_the_fix(model):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 2)), rng.integers(100, 5000, 300)
     with pytest.raises(ValueError, match=r"a quantity; cut it into classes with posteriori\.reading\.quantile_classes"):
@@ -45,7 +45,7 @@ def test_a_target_that_looks_like_a_quantity_is_refused_with_the_way_out(model):
     assert len(model.fit(X, po.reading.quantile_classes(y)).classes_) == 4
 
 
-def test_cross_validation_refuses_it_too_and_declared_classes_pass():
+def test_cross_validation_refuses_undeclared_quantities_too():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 2)), np.repeat(np.arange(100, 400, 4), 4)
     with pytest.raises(ValueError, match="looks like a quantity"):
@@ -89,7 +89,7 @@ def test_quantile_classes_are_intervals_of_values_in_order(y, k):
     assert pl.DataFrame({"y": y}).select(cuts.expression("y"))["y"].to_list() == labels.tolist()
 
 
-def test_missing_numbers_stay_missing_and_wrong_arguments_are_named():
+def test_missing_numbers_have_no_class_and_errors_name_arguments():
     assert po.reading.quantile_classes([1.0, None, 3.0, float("nan")], 2).tolist() == ["≤ 1", None, "> 1", None]
     for arguments, message in [
         ((["a", "b"], 2), "only a target of numbers"),
@@ -142,7 +142,7 @@ def test_a_saved_model_cuts_the_target_of_new_rows_as_its_own(kind, model, cars)
     assert expected > 0.6
 
 
-def test_a_model_of_another_target_or_kind_is_not_overwritten_without_force(cars):
+def test_a_different_model_is_not_overwritten_without_force(cars):
     fit = ("fit", "cars.csv", "--output", "m.posteriori", "--target")
     succeeds(*fit, "fuel")
     before = (cars / "m.posteriori").read_bytes()
@@ -183,7 +183,7 @@ def test_models_whose_targets_were_cut_elsewhere_are_not_merged(cars):
     )
 
 
-def test_the_command_sample_draws_within_the_ranges_unless_told_otherwise(cars):
+def test_the_command_sample_draws_within_the_ranges_by_default(cars):
     succeeds("fit", "cars.csv", "--target", "fuel")
     drawn = pl.read_csv(succeeds("sample", "cars.posteriori", "-n", "200", "--seed", "1").encode())
     rows = pl.read_csv("cars.csv")
@@ -245,7 +245,7 @@ def test_reports_leave_them_out_and_the_explorer_shows_them(partly_labelled):
 
 @pytest.mark.parametrize("model", ["nb", "pool"])
 @pytest.mark.parametrize("k", [2, 5, 7])
-def test_classes_of_a_cut_target_stand_in_the_order_of_their_numbers(tmp_path, monkeypatch, model, k):
+def test_classes_of_a_cut_target_are_in_numeric_order(tmp_path, monkeypatch, model, k):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     size = rng.normal(size=140)

@@ -122,6 +122,6 @@ def test_messages_are_one_line_and_said_once():
     assert err.getvalue() == "warning: a b\n"
 
 
-def test_a_bar_has_the_length_of_its_share_and_a_negative_number_none():
+def test_a_bar_is_as_long_as_its_share_and_never_negative():
     assert [bar(value, 2.0, width=8) for value in (2.0, 1.0, 0.0, -1.0)] == ["█" * 8, "█" * 4, "", ""]
     assert bar(-1e300, 1e-300) == ""

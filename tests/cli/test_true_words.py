@@ -31,7 +31,7 @@ def fitted(table, *options):
 
 
 @pytest.mark.parametrize("model", ["nb", "pool"])
-def test_numbers_outside_of_the_training_range_are_counted_by_column(model):
+def test_numbers_outside_the_training_range_are_counted(model):
     estimator = po.GenerativeClassifier(["lda", "nb"]) if model == "pool" else po.NaiveBayes()
     po.save(estimator.fit(OLD, "species"), "old.posteriori")
     wrong = NEW.with_columns(body_mass_g=pl.col("body_mass_g") / 1000)
@@ -52,7 +52,7 @@ def test_numbers_outside_of_the_training_range_are_counted_by_column(model):
 
 
 @pytest.mark.parametrize("command", ["predict", "evaluate"])
-def test_words_among_numbers_are_refused_in_one_sentence_that_names_the_column(command):
+def test_words_among_numbers_are_refused_naming_the_column(command):
     po.save(po.NaiveBayes().fit(OLD, "species"), "old.posteriori")
     NEW.with_columns(body_mass_g=pl.lit("heavy")).write_csv("wrong.csv")
     code, _, err = run(command, "old.posteriori", "wrong.csv")

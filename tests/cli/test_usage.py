@@ -30,7 +30,7 @@ LINE = CommandLine(model="nb", details=False, replaces=True)
         ("network lern", "did you mean 'learn'? (see posteriori network --help)"),
     ],
 )
-def test_an_option_that_a_command_lacks_is_named_with_what_does_the_same(penguins, words, sentence):
+def test_an_absent_option_is_named_with_its_equivalent(penguins, words, sentence):
     assert sentence.lower() in LINE.refused(*words.split()).lower()
 
 
@@ -79,7 +79,7 @@ def test_messages_of_the_library_name_options(message, shown):
     assert in_options(message) == shown
 
 
-def test_an_export_that_is_too_long_names_the_option_that_makes_it_short():
+def test_a_too_long_export_names_the_option_that_shortens_it():
     with pytest.raises(ValueError, match='fit with language="sql", which leaves out what is too large') as caught:
         require_affordable_export("the SELECT", "sql", {"a": 90, "b": 20}, "characters", 100, "do less")
     assert "fit with --for sql, which" in in_options(str(caught.value))

@@ -131,7 +131,7 @@ def test_every_peer_reads_every_table_mixed_and_with_gaps(name, constructor, col
 
 
 @pytest.mark.parametrize("name", ["logistic", "boosting", "forest"])
-def test_columns_without_any_value_in_training_influence_no_prediction(name):
+def test_columns_without_training_values_change_no_prediction(name):
     y = [0, 1] * 30
     X = pl.DataFrame({"x": np.arange(60.0) % 7, "gone": [None] * 60, "lost": pl.Series([None] * 60, dtype=pl.String)})
     model = discriminative(name).set_params(random_state=0).fit(X.with_columns(pl.col("gone").cast(pl.Float64)), y)
@@ -142,7 +142,7 @@ def test_columns_without_any_value_in_training_influence_no_prediction(name):
     assert np.isfinite(model.predict_proba(found)).all()
 
 
-def test_an_unknown_category_has_no_indicator_and_is_not_taken_for_the_most_frequent():
+def test_an_unknown_category_is_not_taken_for_the_most_frequent():
     X = pl.DataFrame({"sky": ["clear"] * 6 + ["fog"] * 3})
     model = discriminative("logistic").fit(X, [0] * 5 + [1] * 4)
     clear, strange, missing = model.predict_proba(pl.DataFrame({"sky": ["clear", "new", None]}))[:, 0]
@@ -231,7 +231,7 @@ def test_which_models_are_generative():
     st.floats(0.1, 5.0),
     st.lists(st.integers(2, 1000), min_size=2, max_size=8, unique=True),
 )
-def test_a_lead_that_is_a_line_in_log_n_crosses_where_the_line_does(position, slope, sizes):
+def test_a_lead_that_is_linear_in_log_n_crosses_with_the_line(position, slope, sizes):
     n = np.array(sorted(sizes))
     crossing = find_crossing(n, -slope * np.log(n / position)[:, np.newaxis])
     if n[0] < position < n[-1]:
@@ -282,7 +282,7 @@ def test_crossings_of_a_comparison_follow_the_scores(found):
     assert len(found.crossings) == 3
 
 
-def test_few_rows_favour_naive_bayes_and_many_logistic_regression_where_features_repeat_each_other():
+def test_few_rows_favour_naive_bayes_many_logistic_regression():
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=4000)
     shared = rng.normal(size=(4000, 1))
@@ -416,7 +416,7 @@ def test_an_unknown_keyword_of_cross_validate_ends_in_a_sentence(keyword, advice
         po.cross_validate("nb", [[1.0], [2.0]], [0, 1], **{keyword: 3})
 
 
-def test_comparisons_take_their_common_arguments_in_one_order_with_the_same_defaults():
+def test_comparisons_share_the_order_and_defaults_of_arguments():
     of_curves, of_folds = (inspect.signature(one).parameters for one in (po.compare, po.cross_validate))
     common = [name for name in of_curves if name in of_folds]
     expected = ["models", "X", "y", "categorical_features", "keep", "dates", "text", "random_state", "progress"]
@@ -426,7 +426,7 @@ def test_comparisons_take_their_common_arguments_in_one_order_with_the_same_defa
 
 
 @pytest.mark.parametrize("judge", [partial(po.compare, sizes=[20], repeats=1), partial(po.cross_validate, folds=2)])
-def test_comparisons_take_one_model_and_seeds_of_any_kind_and_refuse_a_table_as_model(judge):
+def test_comparisons_take_one_model_and_any_kind_of_seeds(judge):
     def titles_of(models, **seed):
         found = judge(models, PENGUINS, "species", **seed)
         return (found.models if isinstance(found, Comparison) else found.table["model"]), found
@@ -445,13 +445,13 @@ def test_titles():
     assert list(chosen_models([discriminative(GaussianNB())], {})) == ["GaussianNB"]
 
 
-def test_models_of_one_kind_are_named_by_the_parameters_that_differ():
+def test_models_of_one_kind_are_named_by_differing_parameters():
     given = ["lda", po.NaiveBayes(), po.NaiveBayes(alpha=2.0), po.TreeAugmentedNaiveBayes()]
     named = ["LDA", "NaiveBayes()", "NaiveBayes(alpha=2.0)", "TreeAugmentedNaiveBayes"]
     assert list(chosen_models(given, {})) == named
 
 
-def test_text_is_read_as_tf_idf_by_logistic_regression_and_left_out_by_trees():
+def test_logistic_regression_reads_tf_idf_and_trees_omit_text():
     rng = np.random.default_rng(0)
     words = np.array([f"word{j}" for j in range(40)])
     y = np.array(["ham", "spam"])[np.arange(90) % 2]
@@ -488,7 +488,7 @@ class _Undecided(GaussianNB):
         return np.where(X.to_numpy()[:, :1] > 2.0, np.nan, super().predict_proba(X))
 
 
-def test_a_row_that_a_refitted_model_cannot_produce_is_predicted_by_the_class_frequencies():
+def test_a_row_impossible_in_a_refit_gets_the_class_frequencies():
     rng = np.random.default_rng(0)
     X, y = pl.DataFrame({"x": [*rng.normal(size=29), 9.0]}), np.repeat(["a", "b"], [20, 10])
     found = po.cross_validate({"one": _Undecided()}, X, y, folds=3)

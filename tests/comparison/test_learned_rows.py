@@ -17,7 +17,7 @@ classes_of_rows = st.lists(st.integers(0, 3), min_size=8, max_size=60)
 
 
 @given(classes_of_rows, st.integers(0, 100))
-def test_every_beginning_of_the_order_is_stratified_and_holds_each_class_once_it_can(labels, seed):
+def test_every_beginning_of_the_order_is_stratified(labels, seed):
     _, components = np.unique(labels, return_inverse=True)
     order = stratified_order(components, np.random.default_rng(seed))
     assert_array_equal(np.sort(order), np.arange(len(labels)))
@@ -57,7 +57,7 @@ class Witness(GaussianNB):
         return super().predict_proba(X)
 
 
-def test_rows_of_a_smaller_size_are_among_those_of_a_greater_and_test_rows_among_none():
+def test_smaller_sizes_are_nested_and_hold_no_test_rows():
     Witness.seen.clear()
     X = pl.DataFrame({"row": np.arange(100.0)})
     po.compare({"a": Witness()}, X, np.arange(100) % 2, sizes=[5, 20, 60], repeats=2, random_state=0)

@@ -191,7 +191,7 @@ def test_within_each_bin_the_density_integrates_to_one():
             assert scipy.integrate.quad(q, low, high)[0] == pytest.approx(1.0, rel=1e-6)
 
 
-def test_outer_bins_have_the_mean_of_their_rows_and_a_single_bin_their_moments():
+def test_outer_bins_have_the_mean_of_their_rows_one_bin_moments():
     values = rows_of(np.random.default_rng(0), 300)
     parameters = Binned().estimate(TailMoments.of(numbers(values), everyone(300)))
     first = values[:, 0]
@@ -210,7 +210,7 @@ def test_factors_have_no_components_and_sum_to_the_density():
     assert (factors[np.isnan(values)[:, np.newaxis]] == 0).all()
 
 
-def test_rows_drawn_fall_into_their_bins_and_give_the_parameters_back():
+def test_drawn_rows_fall_into_bins_and_give_the_parameters_back():
     density, rng = Binned(), np.random.default_rng(0)
     parameters = density.estimate(TailMoments.of(numbers(rows_of(rng, 300)), everyone(300)))
     codes = np.column_stack([rng.integers(1, len(cuts) + 2, 40_000) for cuts in CUTS])

@@ -308,7 +308,7 @@ def test_different_variances_have_no_linear_terms(density):
 
 
 @pytest.mark.parametrize("density", [Categorical(0.5), Tree(BackOff()), KDependence(2, BackOff())], ids=repr)
-def test_conditional_tables_add_up_to_the_log_density_of_a_complete_row(density):
+def test_conditional_tables_sum_to_the_density_of_a_whole_row(density):
     rng = np.random.default_rng(0)
     codes = rng.integers(1, [3, 4, 3, 3], (80, 4)).astype(np.uint8)
     tile, given = Codes(codes, (2, 3, 2, 2)), assignment(80, rng)
@@ -397,7 +397,7 @@ def test_moments_of_numbers_are_those_of_the_cells():
 
 
 @pytest.mark.parametrize("pooling", ["pooled", "per_class"])
-def test_the_density_of_one_column_is_that_of_rows_in_which_the_others_are_missing(pooling):
+def test_the_density_of_one_column_treats_the_others_as_missing(pooling):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 90)
     X = rng.normal(size=(90, 4)) @ rng.normal(size=(4, 4)) + y[:, np.newaxis]

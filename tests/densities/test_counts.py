@@ -226,7 +226,7 @@ def test_multinomial_is_scipys_and_compound_is_scipys():
         )
 
 
-def test_compound_with_missing_counts_is_scipys_distribution_of_the_other_words():
+def test_compound_with_missing_counts_is_scipys_of_the_others():
     parameters = fitted(Compound())
     holes = COUNTS.copy()
     holes[:, 1] = np.nan
@@ -239,7 +239,7 @@ def test_compound_with_missing_counts_is_scipys_distribution_of_the_other_words(
         assert_allclose(found, law.logpmf(known) - orders, atol=1e-8)
 
 
-def test_compound_of_two_words_is_scipys_beta_binomial_and_predicts_the_next_word_by_polyas_urn():
+def test_compound_of_two_words_is_scipys_and_follows_polyas_urn():
     a = np.array([[0.3, 1.7], [2.0, 0.5]])
     parameters = CompoundParameters(a, 4.0)
     rows = np.array([[k, n - k] for n in range(1, 6) for k in range(n + 1)], dtype=float)

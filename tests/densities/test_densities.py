@@ -115,7 +115,7 @@ def moved(density, rng, n, missing, offset):
 
 
 @every_density
-def test_a_missing_cell_is_what_summing_or_integrating_it_out_gives(density):
+def test_a_missing_cell_is_summed_or_integrated_out(density):
     parameters, tile, _ = fitted(density)
     row = np.where(tile.values == tile.values, tile.values, 1)[:1].copy()
     row = np.maximum(row, 1) if density.kind == "categorical" else row
@@ -298,7 +298,7 @@ def test_categorical_lookup_for_any_number_of_components(n_components):
     )
 
 
-def test_categorical_an_unseen_component_takes_everybodys_frequencies():
+def test_an_unseen_component_takes_the_frequencies_of_all():
     counts = Counts.of(
         Codes(np.array([[1], [1], [2]], np.uint8), (2,)), Assignment(np.zeros(3, np.int32), np.ones(3), 2)
     )
@@ -306,7 +306,7 @@ def test_categorical_an_unseen_component_takes_everybodys_frequencies():
     assert_allclose(np.exp(Categorical(1.0).estimate(counts).column(0)[1]), [1 / 2, 1 / 2])
 
 
-def test_the_recipe_is_a_density_with_its_own_statistics_in_under_100_lines():
+def test_the_recipe_is_a_whole_density_in_under_100_lines():
     classes = (recipe.Totals, recipe.ExponentialParameters, recipe.Exponential)
     assert sum(len(inspect.getsource(one).splitlines()) for one in classes) < 100
 
@@ -324,7 +324,7 @@ def test_the_recipe_works_in_a_model():
 
 
 @pytest.mark.parametrize("shape", ["full", "diagonal", "spherical"])
-def test_coordinates_of_a_gaussian_lead_back_to_it_and_know_no_units(shape):
+def test_gaussian_coordinates_are_reversible_and_ignore_units(shape):
     rng = np.random.default_rng(0)
     root = rng.normal(size=(2, 3, 3))
     covariance = {
@@ -375,7 +375,7 @@ def test_the_names_of_stored_classes_are_unique():
     assert all(dataclasses.is_dataclass(kind) for kind in kinds)
 
 
-def test_registered_options_are_fields_of_the_density_and_parameters_of_naive_bayes():
+def test_registered_options_are_fields_and_parameters():
     parameters = po.NaiveBayes().get_params()
     for entry in REGISTRY:
         assert set(entry.options or ()) <= {field.name for field in dataclasses.fields(entry.density)}
@@ -383,7 +383,7 @@ def test_registered_options_are_fields_of_the_density_and_parameters_of_naive_ba
 
 
 @pytest.mark.parametrize("name", sorted(named_densities(po.NaiveBayes())))
-def test_a_registered_name_is_accepted_and_its_model_is_read_back(name, tmp_path):
+def test_a_registered_name_is_accepted_and_read_back(name, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.poisson(4, (60, 2)).astype(float)
     kind = named_densities(po.NaiveBayes())[name].kind

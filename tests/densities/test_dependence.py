@@ -180,7 +180,7 @@ def test_the_forest_has_the_weight_of_networkx(d, seed, negative):
 
 
 @given(st.lists(st.booleans(), min_size=2, max_size=6), st.integers(0, 10_000))
-def test_the_mixed_forest_is_the_best_in_which_no_category_has_a_number_above_it(continuous, seed):
+def test_the_mixed_forest_is_the_best_without_numbers_as_parents(continuous, seed):
     d, rng = len(continuous), np.random.default_rng(seed)
     weight = rng.random((d, d))
     weight = weight + weight.T
@@ -224,7 +224,7 @@ def test_a_tree_is_recovered_from_rows_that_it_made():
     assert edges[0] == edges[1]
 
 
-def test_which_column_is_the_root_changes_no_density_of_maximum_likelihood(rows):
+def test_the_root_changes_no_density_of_maximum_likelihood(rows):
     codes, component = rows[0][(rows[0] > 0).all(axis=1)], rows[1][(rows[0] > 0).all(axis=1)]
     statistics = Pairs.of(tile_of(codes), assignment(component))
     density = Tree(BackOff(0.0, 0.0))
@@ -239,7 +239,7 @@ def test_which_column_is_the_root_changes_no_density_of_maximum_likelihood(rows)
     assert_allclose(log[0][own], log[1][own])
 
 
-def test_a_tree_of_maximum_likelihood_is_at_least_as_likely_as_independence(rows):
+def test_a_likeliest_tree_is_at_least_as_likely_as_independence(rows):
     codes, component = rows[0][(rows[0] > 0).all(axis=1)], rows[1][(rows[0] > 0).all(axis=1)]
     naive, tree, own_trees = (
         density.log_density(parameters, view(density, codes))[range(len(codes)), component].sum()
@@ -277,7 +277,7 @@ def test_back_off_is_the_formula_by_hand():
     assert_allclose(found, np.concatenate([p_xz[:, np.newaxis], given], axis=1))
 
 
-def test_a_combination_that_no_row_shows_says_half_of_what_the_class_alone_would():
+def test_an_unseen_combination_has_half_the_effect_of_the_class():
     counts = np.zeros((2, 3, 3))
     counts[0, 1, 1:], counts[1, 1, 1:] = [9, 1], [1, 9]
     found = np.exp(BackOff(4.0, 0.0).log_conditional(counts)[:, :, 1:])
@@ -291,14 +291,14 @@ def test_without_back_off_it_is_pseudo_counts_a_category():
     assert_allclose(found, [[4 / 6, 2 / 6], [1 / 2, 1 / 2]])
 
 
-def test_rows_in_which_the_parent_is_missing_teach_what_is_backed_off_to():
+def test_rows_without_their_parent_inform_the_back_off():
     counts = np.zeros((1, 2, 3))
     counts[0, 0, 1:] = [1, 9]
     found = np.exp(BackOff(1.0, 0.0).log_conditional(counts)[0, :, 1:])
     assert_allclose(found, [[0.1, 0.9], [0.1, 0.9]])
 
 
-def test_the_full_joint_learns_from_incomplete_rows_by_maximum_likelihood():
+def test_the_full_joint_learns_maximum_likelihood_from_gaps():
     codes = np.array([[1, 1]] * 3 + [[2, 2]] * 1 + [[1, 0]] * 2 + [[0, 2]] * 2, np.uint8)
     everything = Assignment(np.zeros(len(codes), np.int32), np.ones(len(codes)), 1)
     density = FullJoint(alpha=0.0)
@@ -333,7 +333,7 @@ def mixed(rows):
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_missing_numbers_and_categories_are_integrated_and_summed_out_exactly(mixed, shared):
+def test_missing_numbers_and_categories_are_marginalised_exactly(mixed, shared):
     numbers, codes, component = mixed
     tile, density = tile_of(codes, numbers, CONTINUOUS), Tree(BackOff(), one_tree=shared)
     parameters = density.estimate(Pairs.of(tile, assignment(component)))
@@ -444,7 +444,7 @@ def test_expected_counts_are_those_of_enumeration(rows, one_tree):
 @pytest.mark.parametrize("strength", [None, 0.0, 5.0])
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 @pytest.mark.parametrize("of_columns", [(), ((2.0, 7.0, 0.5),)])
-def test_the_kernel_of_few_parents_agrees_with_tables_of_any_number_of_parents(strength, alpha, of_columns):
+def test_the_kernel_of_few_parents_agrees_with_general_tables(strength, alpha, of_columns):
     rng = np.random.default_rng(0)
     smoothing = BackOff(strength, alpha, of_columns)
     for shape in ((3, 5), (2, 4, 5), (2, 1, 5), (3, 4, 1), (2, 3, 5, 4), (2, 1, 4, 3), (2, 3, 1, 4)):

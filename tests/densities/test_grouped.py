@@ -348,7 +348,7 @@ def test_cost_does_not_follow_products_of_categories():
         assert model.model_.parameters[0].coarse.cardinalities[0] <= MOST_GROUPS
 
 
-def test_codes_of_32_bits_are_grouped_and_equal_the_groups_as_categories():
+def test_categories_of_32_bit_codes_are_grouped_exactly():
     rng = np.random.default_rng(0)
     many = rng.permutation(np.tile(np.arange(66_000), 2))
     X = np.column_stack([many, rng.integers(0, 3, len(many))])

@@ -42,7 +42,7 @@ def grown(tile, labels, n_trees=10, strength=0.7, **options):
     return dealt, density, counts, smoothed_prior(np.bincount(dealt.rows.component, minlength=Z))
 
 
-def test_changes_are_stored_in_steps_that_no_posterior_depends_on():
+def test_changes_are_rounded_to_steps_that_no_posterior_shows():
     _, _, _, (group, *_) = groups_of(*draw_rows())
     group.start()
     group.improve(1.0)
@@ -57,7 +57,7 @@ def groups_of(tile, labels, **options):
     return dealt, density, counts, fold_trees(dealt, density.structure, counts, density.strengths, prior)
 
 
-def test_the_posterior_of_held_out_rows_is_that_of_the_density_with_the_learned_leaves(monkeypatch):
+def test_held_out_posteriors_are_those_of_the_learned_leaves(monkeypatch):
     monkeypatch.setattr(leaf_weights, "_STEPS", 1e9)  # what is stored is rounded less than float32 does
     tile, labels = draw_rows()
     dealt, density, counts, prior = grown(tile, labels)
@@ -80,7 +80,7 @@ def test_the_posterior_of_held_out_rows_is_that_of_the_density_with_the_learned_
     assert_allclose(root, 0.0, atol=1e-12)
 
 
-def test_a_step_follows_the_numeric_gradient_and_curvature_of_the_penalised_likelihood():
+def test_a_step_follows_the_numeric_gradient_and_curvature():
     tile, labels = draw_rows()
     _, _, _, (group, *_) = groups_of(tile, labels, n_trees=5)  # one tree per fold
     n = len(group.component)
@@ -117,7 +117,7 @@ def test_a_step_follows_the_numeric_gradient_and_curvature_of_the_penalised_like
             assert_allclose((group.theta - before)[leaf, z], 1e-3 * np.clip(step, -4, 4), rtol=1e-4, atol=1e-9)
 
 
-def test_the_posterior_of_a_row_follows_the_step_that_its_leaf_takes_without_the_row():
+def test_the_posterior_of_a_row_follows_the_step_without_the_row():
     tile, labels = draw_rows()
     _, _, _, (group, *_) = groups_of(tile, labels, n_trees=5)  # one tree per fold
     group.start()
@@ -168,7 +168,7 @@ def test_a_row_sees_each_leaf_as_counted_without_the_row(strength):
     assert weighed.leaf_shares().shape == (structure.n_leaves,)
 
 
-def test_leaf_distributions_and_shares_give_the_class_distribution_of_each_tree():
+def test_leaves_and_shares_give_the_class_distribution_of_trees():
     tile, labels = draw_rows(missing=0.1)
     _, density, counts, prior = grown(tile, labels)
     weighed = WeighedTrees.of(density.structure, counts)
@@ -182,7 +182,7 @@ def test_leaf_distributions_and_shares_give_the_class_distribution_of_each_tree(
         assert_allclose(np.log(p[numbers] / of_tree), given[numbers], atol=1e-12)
 
 
-def test_a_row_without_cells_has_the_class_prior_and_factors_add_up_with_learned_leaves():
+def test_learned_leaves_keep_the_prior_and_exact_factors():
     tile, labels = draw_rows(400, missing=0.1)
     density = RandomTrees((1,), 10)
     density, counts = density.refine(density.sufficient_statistics.of(tile, labels))
@@ -195,7 +195,7 @@ def test_a_row_without_cells_has_the_class_prior_and_factors_add_up_with_learned
     assert_allclose(total - total[:, :1], density.log_scores(parameters, tile), atol=1e-9)
 
 
-def test_changes_depend_neither_on_threads_nor_on_the_order_of_the_rows(monkeypatch):
+def test_changes_ignore_threads_and_the_order_of_rows(monkeypatch):
     tile, labels = draw_rows(300)
     monkeypatch.setattr(leaf_weights, "_PACES", (1.0, 2.0))
     for module in (leaf_weights, tree_growing):

@@ -116,7 +116,7 @@ def test_leave_one_out_sums_over_tables_without_the_row(drawn, k, smoothing):
         assert_allclose(found[i], density.log_factors(rest, own)[0], rtol=1e-9, atol=1e-9)
 
 
-def test_leave_one_out_has_a_closed_form_where_a_parent_is_missing():
+def test_leave_one_out_has_a_closed_form_if_a_parent_is_missing():
     cardinalities = (2, 3, 2, 3)
     codes, component = draw_rows(0, cardinalities, 2, 0.3, n=400)
     density, statistics, parameters = fit(KDependence(2, BackOff()), codes, component, cardinalities, 2)
@@ -184,7 +184,7 @@ def known_and(tables, row, upto, dropped=None):
 
 
 @given(tables, st.integers(2, 3), st.integers(4, 64))
-def test_a_dropped_column_leaves_its_children_to_their_other_parents(drawn, k, most_cells):
+def test_children_of_a_dropped_column_keep_their_other_parents(drawn, k, most_cells):
     _seed, cardinalities, n_components, _missing = drawn
     cardinalities = tuple(cardinalities)
     codes, component = draw_rows(*drawn)
@@ -312,7 +312,7 @@ def test_a_category_that_is_new_is_a_missing_cell(name, frame):
 
 
 @pytest.mark.parametrize("k", range(4))
-def test_the_network_of_a_model_agrees_for_every_pattern_of_missing_cells(k, frame):
+def test_the_network_agrees_for_every_pattern_of_missing_cells(k, frame):
     X, y = frame
     model = po.KDependenceBayes(k).fit(X, y)
     network = model.to_network()

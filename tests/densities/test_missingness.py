@@ -70,7 +70,7 @@ def table(n=300, seed=0, wanting=1.0):
 
 @pytest.mark.parametrize("model", [po.NaiveBayes(missing="informative"), INFORMATIVE["tree"], INFORMATIVE["forest"]])
 @pytest.mark.parametrize("alpha", [0.5, 1.0])
-def test_the_probabilities_of_all_rows_gaps_among_them_sum_to_one(model, alpha):
+def test_probabilities_of_rows_and_their_gaps_sum_to_one(model, alpha):
     rng = np.random.default_rng(1)
     columns = {"a": ["u", "v", None], "b": [True, False, None], "c": ["p", "q", "r", None]}
     frame = pl.DataFrame({name: [cells[i] for i in rng.integers(0, len(cells), 60)] for name, cells in columns.items()})
@@ -331,7 +331,7 @@ def test_linear_and_quadratic_forms_are_of_complete_rows():
     assert_allclose(form.bias, model.intercept_)
 
 
-def test_without_smoothing_a_class_without_rows_takes_the_shares_of_all():
+def test_an_unsmoothed_class_without_rows_has_the_shares_of_all():
     codes = np.array([[0], [1], [1], [0], [1]], np.uint8)
     tile = Mixed(Numbers(np.empty((5, 0))), Codes(codes, (1,)), (False,))
     density = Missingness(0.0)

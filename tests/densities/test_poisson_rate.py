@@ -33,7 +33,7 @@ def fitted(density, tile=BAGS, labels=LABELS):
 
 
 @pytest.mark.parametrize("tile", [BAGS, DENSE], ids=["bags", "dense"])
-def test_it_is_scipys_poisson_distribution_of_rate_times_exposure(tile):
+def test_it_is_scipys_poisson_of_rate_times_exposure(tile):
     density = PoissonRate("hours")
     parameters = fitted(density, tile)
     for z in range(Z):
@@ -46,7 +46,7 @@ def test_it_is_scipys_poisson_distribution_of_rate_times_exposure(tile):
     assert_allclose(BAGS.sums_per_row(factors) + rest, density.log_density(parameters, BAGS), rtol=1e-10)
 
 
-def test_without_an_exposure_it_is_scipys_multinomial_of_the_shares():
+def test_without_exposure_it_is_scipys_multinomial():
     parameters = fitted(PoissonRate())
     totals = COUNTS.sum(axis=1).astype(int)
     orders = gammaln(totals + 1) - gammaln(COUNTS + 1).sum(axis=1)
@@ -56,7 +56,7 @@ def test_without_an_exposure_it_is_scipys_multinomial_of_the_shares():
         assert_allclose(found[:, z], law.logpmf(COUNTS.astype(int)) - orders, atol=1e-9)
 
 
-def test_without_a_prior_the_rates_are_events_per_exposure_and_maximise_the_likelihood():
+def test_without_a_prior_rates_are_events_per_exposure():
     density = PoissonRate("hours", smoothing=0.0)
     parameters = fitted(density)
     for z in range(Z):
@@ -111,7 +111,7 @@ def test_leave_one_out_is_refitting(tile, smoothing):
         assert_allclose(density.log_factors(density.estimate(again), tile.rows(row))[0], expected, rtol=1e-8)
 
 
-def test_a_missing_exposure_is_integrated_out_with_a_scale_invariant_prior():
+def test_a_missing_exposure_is_integrated_out():
     """∫ Π_j Poisson(x_j; λ_j·ℓ) dℓ / ℓ by quadrature; only differences between components have a meaning."""
     density = PoissonRate("hours")
     parameters = fitted(density)
@@ -133,7 +133,7 @@ def test_a_missing_exposure_is_integrated_out_with_a_scale_invariant_prior():
     assert_allclose(density.log_factors(parameters, tile)[:, :, 0], found, rtol=1e-12)
 
 
-def test_the_total_as_exposure_is_multinomial_with_shares_smoothed_towards_those_of_all_rows():
+def test_the_total_as_exposure_gives_a_smoothed_multinomial():
     X = csr_array(COUNTS)
     by_rates = po.NaiveBayes(distributions=PoissonRate(smoothing=0.0)).fit(X, Y, WEIGHT)
     by_shares = po.NaiveBayes(distributions=Multinomial(0.0)).fit(X, Y, WEIGHT)

@@ -86,7 +86,7 @@ def prior_of(density, parameters, t):
 
 
 @pytest.mark.parametrize("splits", ["random", "best", "mixed"])
-def test_a_row_with_any_missing_cells_has_the_marginal_of_each_tree(splits):
+def test_a_row_with_missing_cells_has_the_marginal_of_each_tree(splits):
     density, parameters, _ = fitted(*draw_rows(), splits=splits)
     rows = every_row(with_missing=True)
     for t in range(density.n_trees):
@@ -103,7 +103,7 @@ def test_a_row_with_any_missing_cells_has_the_marginal_of_each_tree(splits):
         assert_allclose(joint[(rows.values > 0).all(axis=1)].sum(), 1.0)
 
 
-def test_the_posterior_is_the_geometric_or_the_arithmetic_mean_of_trees_and_p_x_given_y_their_mixture():
+def test_the_posterior_is_a_mean_of_trees_and_p_x_their_mixture():
     tile, labels = draw_rows()
     density, parameters, _ = fitted(tile, labels)
     rows = every_row(with_missing=True)
@@ -200,7 +200,7 @@ def test_every_second_tree_of_a_mixed_forest_has_the_best_cuts():
 
 @given(st.integers(0, 1000))
 @settings(max_examples=10, deadline=None)
-def test_paths_have_the_likelihood_of_rows_in_trees_and_its_gradient(seed):
+def test_paths_have_the_likelihood_of_rows_and_its_gradient(seed):
     paths, weighed, rows, prior = held_out_paths(seed)
     trees, strengths = weighed.trees, np.random.default_rng(seed).gamma(2.0, 2.0, LEVELS)
     total = 0.0
@@ -258,7 +258,7 @@ def test_the_best_split_is_the_best_of_all_prefixes():
     assert trees.nodes[0, 1] == 1 + int(np.argmin(cuts))
 
 
-def test_two_sets_of_categories_are_split_by_the_share_of_the_second_class():
+def test_sets_of_categories_are_split_by_second_class_share():
     share = {1: 0.9, 2: 0.1, 3: 0.8, 4: 0.2}
     codes, component = [], []
     for code, p in share.items():
@@ -292,7 +292,7 @@ def test_leaf_counts_add_up_and_weights_are_repetitions(first):
 FITTED = fitted(*draw_rows())
 
 
-def test_trees_do_not_depend_on_the_order_of_the_rows_nor_on_threads(monkeypatch):
+def test_trees_ignore_the_order_of_rows_and_threads(monkeypatch):
     monkeypatch.setattr("posteriori.densities.tree_growing.CELLS_PER_THREAD", 1)
     tile, labels = draw_rows()
     order = np.random.default_rng(1).permutation(120)
@@ -304,7 +304,7 @@ def test_trees_do_not_depend_on_the_order_of_the_rows_nor_on_threads(monkeypatch
         assert_array_equal(getattr(again.structure, name), getattr(FITTED[0].structure, name))
 
 
-def test_a_large_table_grows_trees_on_the_rows_with_the_smallest_hashes_and_counts_all(monkeypatch):
+def test_a_large_table_grows_on_some_rows_and_counts_all(monkeypatch):
     monkeypatch.setattr("posteriori.statistics.forests._MOST_ROWS", 20)
     monkeypatch.setattr("posteriori.statistics.forests._MOST_CELLS", 0)
     tile, labels = draw_rows(3000)
@@ -335,7 +335,7 @@ def test_sampled_rows_have_the_distribution_of_their_class():
     assert chisquare(found, expected).pvalue > 1e-6
 
 
-def test_a_split_of_categories_moves_with_them_and_a_new_one_goes_both_ways():
+def test_splits_follow_categories_and_new_ones_go_both_ways():
     density, parameters, counts = FITTED
     moves = [[2, 0, -1, 1], list(range(5)), [0, 1]]
     moved, sums = density.reindexed(moves), counts.reindexed(range(Z), moves)
@@ -393,7 +393,7 @@ def test_a_tree_beyond_the_limit_of_depth_is_refused():
         chain(DEEPEST + 1).check()
 
 
-def test_categories_that_a_node_has_not_seen_have_one_side_unless_splits_above_keep_them_out():
+def test_categories_unseen_in_a_node_stay_on_one_side():
     density, _, _ = fitted(*draw_rows(missing=0.0))
     trees = density.structure
     for t in range(density.n_trees):

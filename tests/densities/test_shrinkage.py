@@ -50,7 +50,7 @@ def centred_in_units(X, y):
 
 @given(st.integers(0, 10**6), st.integers(1, 8))
 @pytest.mark.parametrize(("name", "theirs"), [("ledoit_wolf", ledoit_wolf), ("oas", oas)])
-def test_a_pooled_covariance_is_scikit_learns_of_the_centred_rows(name, theirs, seed, d):
+def test_a_pooled_covariance_is_scikit_learns_of_centred_rows(name, theirs, seed, d):
     X, y = rows(d=d, seed=seed)
     Z, unit = centred_in_units(X, y)
     model = po.GaussianDiscriminant(shrinkage=name).fit(X, y)
@@ -59,7 +59,7 @@ def test_a_pooled_covariance_is_scikit_learns_of_the_centred_rows(name, theirs, 
 
 
 @pytest.mark.parametrize(("name", "theirs"), [("ledoit_wolf", ledoit_wolf), ("oas", oas)])
-def test_a_covariance_of_each_class_is_scikit_learns_of_the_rows_of_that_class(name, theirs):
+def test_a_covariance_per_class_is_scikit_learns_of_its_rows(name, theirs):
     X, y = rows()
     Z, unit = centred_in_units(X, y)
     model = po.GaussianDiscriminant(pooling="per_class", shrinkage=name).fit(X, y)
@@ -68,7 +68,7 @@ def test_a_covariance_of_each_class_is_scikit_learns_of_the_rows_of_that_class(n
         assert_allclose(model.covariance_[c] / np.outer(unit, unit), expected, rtol=1e-8, atol=1e-10)
 
 
-def test_shrinkage_by_a_number_is_friedmans_for_standardised_columns():
+def test_shrinkage_by_a_number_is_friedmans_when_standardised():
     X, y = rows()
     Z, unit = centred_in_units(X, y)
     plain, shrunk = (po.GaussianDiscriminant(pooling="per_class", shrinkage=g).fit(X, y) for g in (None, 0.3))
@@ -111,7 +111,7 @@ def test_a_wrong_object_is_refused_by_fit(parameters, message):
 
 
 @pytest.mark.parametrize("shrinkage", [0.3, 1.0, "oas", "ledoit_wolf"])
-def test_a_column_that_is_constant_within_classes_has_no_unit_to_shrink_by(shrinkage):
+def test_a_column_constant_within_classes_has_no_unit_to_shrink(shrinkage):
     X, y = rows()
     wider = np.column_stack([X, np.full(len(y), 7.0)])
     expected = po.GaussianDiscriminant(shrinkage=shrinkage).fit(X, y)

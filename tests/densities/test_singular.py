@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from posteriori.densities.covariances import orient
 
 
-def test_orientation_does_not_depend_on_the_signs_of_the_eigenvectors():
+def test_orientation_ignores_the_signs_of_the_eigenvectors():
     directions = np.random.default_rng(0).normal(size=(5, 3))
     oriented = orient(directions)
     for signs in ([-1.0, 1.0, 1.0], [1.0, -1.0, -1.0]):

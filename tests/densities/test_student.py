@@ -165,7 +165,7 @@ def test_few_rows_are_less_sure_than_the_estimate():
 
 
 @pytest.mark.parametrize("pooling", POOLINGS, ids=repr)
-def test_full_conditionals_and_single_columns_are_those_of_the_joint(pooling):
+def test_conditionals_and_single_columns_are_those_of_the_joint(pooling):
     density = MultivariateGaussian(pooling, predictive=True)
     parameters, _ = fitted(density, 20)
     tile, _ = rows_of(20, missing=0.3, seed=2)

@@ -208,7 +208,7 @@ def test_shares_of_presence_lie_between_0_and_1():
 
 
 @pytest.mark.parametrize("cls", CLASSES)
-def test_labels_that_no_integer_holds_are_refused_without_a_warning(cls):
+def test_labels_beyond_any_integer_are_refused_without_a_warning(cls):
     with pytest.raises(ValueError, match="Unknown label type"):
         cls().fit([[0, 1], [1, 0]], [1e300, 0.0])
 
@@ -328,7 +328,7 @@ def test_warnings_name_the_line_that_calls_fit(model, message):
 
 @pytest.mark.parametrize("cls", [MultinomialNB, ComplementNB])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
-def test_sparse_counts_are_those_of_a_dense_array_and_of_scikit_learn(cls, dtype):
+def test_sparse_counts_equal_dense_ones_and_scikit_learn(cls, dtype):
     rng = np.random.default_rng(4)
     X, y, weight = rng.poisson(0.7, (60, 8)).astype(dtype), rng.integers(0, 3, 60), rng.random(60)
     theirs = getattr(sklearn.naive_bayes, cls.__name__)().fit(X, y, weight)
@@ -345,7 +345,7 @@ def test_sparse_counts_are_those_of_a_dense_array_and_of_scikit_learn(cls, dtype
         assert_allclose(in_two.feature_count_, ours.feature_count_, rtol=1e-12)
 
 
-def test_a_feature_that_never_occurs_in_a_class_excludes_it_without_a_pseudo_count():
+def test_a_feature_absent_from_a_class_excludes_it_unsmoothed():
     model = MultinomialNB(alpha=0.0).fit([[1, 0, 2], [0, 1, 1]], [0, 1])
     assert_array_equal(model.predict_proba([[1, 0, 0], [0, 2, 5]]), [[1, 0], [0, 1]])
     assert_array_equal(model.predict_proba(csr_array([[0, 0, 0]])), [[0.5, 0.5]])
@@ -370,7 +370,7 @@ def test_an_integer_beyond_floats_is_refused_in_one_sentence():
             GaussianNB().fit(cells, [0, 1])
 
 
-def test_a_variance_whose_inverse_is_not_finite_is_that_of_scikit_learn():
+def test_a_variance_without_finite_inverse_is_scikit_learns():
     X, y = np.array([[0.0], [1e-3], [2.0], [2.0]]), [0, 0, 1, 1]
     ours, theirs = both(GaussianNB, X, y, None, var_smoothing=5e-324)
     assert ours.var_[1, 0] == theirs.var_[1, 0] < 1e-300

@@ -44,7 +44,7 @@ def test_an_explanation_is_a_table_of_terms(model, penguins):
     assert explanation.to_pandas()["Gentoo"].tolist() == table["Gentoo"].to_list()
 
 
-def test_a_class_with_the_name_of_a_column_of_the_table_is_refused():
+def test_a_class_named_like_a_column_is_refused():
     explanation = po.NaiveBayes().fit([["u"], ["v"]], ["row", "b"]).explain([["u"]])
     with pytest.raises(ValueError, match="the class 'row' has the name of a column of the table; use log_factors"):
         explanation.to_polars()
@@ -237,7 +237,7 @@ def test_the_words_of_a_text_multiply_to_its_factor():
     assert first == model.schema_.columns[0].words[int(np.argmax(np.abs(ratio)))]
 
 
-def test_characteristic_words_are_those_with_the_greatest_count_times_log_odds():
+def test_characteristic_words_maximise_count_times_log_odds():
     rng = np.random.default_rng(0)
     counts = rng.poisson(rng.gamma(0.5, 2.0, (3, 30)).repeat(20, axis=0))
     y = np.repeat(["a", "b", "c"], 20)

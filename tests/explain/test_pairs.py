@@ -55,7 +55,7 @@ def lines_of(text):
 
 
 @pytest.mark.parametrize("row", range(5))
-def test_bayes_rule_lists_ten_pairs_and_multiplies_to_the_product(explanation, row):
+def test_bayes_rule_lists_ten_pairs_and_multiplies_up(explanation, row):
     lines = lines_of(explanation.bayes_table(row))
     product = lines.pop("= product")
     of_pairs = [name for name in lines if " with " in name]
@@ -73,13 +73,13 @@ def test_a_notebook_shows_no_pair_that_lacks_a_cell(model):
     assert not re.search(r"with \w+ missing", page)
 
 
-def test_a_notebook_counts_the_columns_and_pairs_that_it_leaves_out():
+def test_a_notebook_counts_the_columns_and_pairs_it_omits():
     wide = PENGUINS.with_columns(pl.col("island").alias("place"))  # 8 columns and 28 pairs
     page = classifier_with_drawn_pairs(wide, "species", bins=6).explain(wide[:1])._repr_html_()
     assert re.search(r"6 more (pairs|columns and pairs)", page)
 
 
-def test_the_strongest_pairs_come_first_with_what_their_groups_hold(model):
+def test_the_strongest_pairs_come_first_with_their_groups(model):
     effects = po.explain.pair_effects(model)
     assert len(effects) == 21
     strengths = [effect.strength for effect in effects]
@@ -97,7 +97,7 @@ def test_the_strongest_pairs_come_first_with_what_their_groups_hold(model):
     assert_allclose(one.strengths[1], np.sqrt((one.share * (one.nats[1] - others) ** 2).sum()))
 
 
-def test_the_shares_are_those_of_the_rows_where_columns_are_independent_given_the_class():
+def test_the_shares_are_those_of_rows_if_columns_are_independent():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 4000)
     X = np.stack([rng.random(4000) < 0.2 + 0.6 * y, rng.random(4000) < 0.7 - 0.4 * y], axis=1)

@@ -146,7 +146,7 @@ def test_the_page_shows_the_shares_of_rows_with_the_same_cells(browser, tmp_path
     assert browser.complaints == []
 
 
-def test_labelled_rows_of_the_page_are_counted_for_other_sets_of_cells(browser, tmp_path):
+def test_labelled_rows_are_counted_for_other_sets_of_cells(browser, tmp_path):
     table = load_penguins()
     explore(po.NaiveBayes().fit(table, "species"), table, path=tmp_path / "page.html")
     row = {"island": "Biscoe", "sex": "female", "year": 2008}
@@ -208,7 +208,7 @@ def test_the_cells_of_a_typical_row_suit_each_other(browser, tmp_path, model):
 
 
 @pytest.mark.parametrize("members", [["nb", "tan"], ["cells", "kdb"], ["aode"]])
-def test_the_typical_customer_of_a_real_table_has_paid_what_the_months_cost(browser, tmp_path, shared_data, members):
+def test_the_typical_customer_has_paid_what_the_months_cost(browser, tmp_path, shared_data, members):
     table = pl.read_csv(shared_data / "csv" / "telco_churn.csv")
     model = po.GenerativeClassifier(members=members, folds=2).fit(table, "churn")
     # Without rows the page knows the total in five bins only: the most probable number of each alone was 340 times off.
@@ -230,7 +230,7 @@ def test_with_labelled_rows_the_typical_row_is_one_of_them(browser, penguins):
 # Strangeness ----------------------------------------------------------------------------------------------------
 
 
-def test_strangeness_is_the_share_of_drawn_rows_that_are_more_probable(browser, penguins):
+def test_strangeness_is_the_share_of_likelier_drawn_rows(browser, penguins):
     model, path = penguins
     drawn = rows_to_compare(model.fitted_.posterior)
     names = ["bill_length_mm", "island"]

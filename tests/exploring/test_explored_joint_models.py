@@ -67,7 +67,7 @@ def assert_cards(browser, model, known):
             assert_allclose(found, wanted, rtol=0, atol=1e-9 * width)
 
 
-def test_clicks_make_values_sets_and_ranges_known_and_take_them_back(browser, pages):
+def test_clicks_set_and_remove_values_sets_and_ranges(browser, pages):
     model, path = pages["penguins"]
     browser.open(path.as_uri())
     assert_cards(browser, model, {})

@@ -61,7 +61,7 @@ def test_the_density_follows_the_known_cells(name, browser, pages):
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("width", [390, 1300])
-def test_no_number_of_a_drawing_is_missing_and_nothing_is_wider_than_the_page(name, width, browser, pages):
+def test_every_drawing_has_its_numbers_and_fits_the_page(name, width, browser, pages):
     _, path = pages[name]
     browser.open(address_of(path, row=ROW), width=width)
     drawn = browser.value(
@@ -101,7 +101,7 @@ def test_the_same_model_gives_the_same_page_without_rows(pages):
     assert sum(json.dumps(size) in text for size in sizes) <= 2  # the ends of the range
 
 
-def test_what_a_page_of_a_regressor_does_not_show_is_refused_in_one_sentence(pages, tmp_path):
+def test_one_sentence_refuses_what_a_regressor_page_lacks(pages, tmp_path):
     model, _ = pages["as is"]
     with pytest.raises(ValueError, match="rows are shown for classifiers; explore a regressor without rows"):
         po.explore(model, rows_of_numbers())
@@ -126,7 +126,7 @@ def test_other_regressors_name_the_one_with_a_page(kind, tmp_path):
     assert "fit an AdditiveRegressor" in CommandLine().refused("explore", tmp_path / "price.posteriori")
 
 
-def test_ranges_and_logarithmic_axes_are_those_of_the_training_rows():
+def test_ranges_and_logarithmic_axes_are_of_the_training_rows():
     from posteriori.exploring.axes import axis_of_target, ranges_of_features
 
     rng = np.random.default_rng(0)

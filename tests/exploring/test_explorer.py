@@ -427,7 +427,7 @@ def test_the_dependences_of_each_model_are_listed_and_drawn(browser, penguins, t
     assert browser.value("document.getElementById('dependences') === null")
 
 
-def test_many_classes_stand_by_probability_and_the_last_are_behind_a_button(browser, tmp_path):
+def test_many_classes_are_ordered_and_the_last_are_folded(browser, tmp_path):
     rng = np.random.default_rng(5)
     y = rng.choice(24, size=900, p=np.arange(1, 25) / 300)
     table = pl.DataFrame({"x": rng.normal(y, 1.0), "y": [f"class {k:02}" for k in y]})
@@ -445,7 +445,7 @@ def test_many_classes_stand_by_probability_and_the_last_are_behind_a_button(brow
     assert browser.complaints == []
 
 
-def test_a_page_opens_at_the_prior_and_sliders_of_unknown_columns_have_no_handle(browser, penguins):
+def test_a_page_opens_at_the_prior_with_sliders_without_handles(browser, penguins):
     browser.open(penguins[1].as_uri())
     slider = "document.querySelector('#column-1')"
     handle = f"[getComputedStyle({slider}).appearance, {slider}.getAttribute('aria-valuetext')]"
@@ -494,7 +494,7 @@ def test_rows_of_the_calibration_are_whole_numbers(browser, penguins):
     assert sum(int(line[3]) for line in calibration) == len(load_penguins())
 
 
-def test_the_page_begins_with_the_sentences_on_held_out_predictions_only_where_there_are_some(browser, penguins):
+def test_the_page_begins_with_held_out_sentences_if_it_has_them(browser, penguins):
     model, path = penguins
     browser.open(path.as_uri())
     expected = " ".join(in_words.sentences(model.out_of_fold_.figures, model.classes_.tolist()))
@@ -608,7 +608,7 @@ def test_the_modules_of_the_script_declare_no_name_twice(penguins):
     assert sorted(name for name, n in Counter(names).items() if n > 1) == []
 
 
-def test_an_infinite_cell_of_a_binned_column_is_the_largest_number():
+def test_an_infinite_cell_of_a_binned_column_is_the_largest():
     table = pl.DataFrame({"x": np.linspace(0, 9, 40), "y": ["u", "v"] * 20})
     model = po.TreeAugmentedNaiveBayes(bins=3).fit(table, "y")
     later = table.with_columns(x=pl.Series([-np.inf] * 40))

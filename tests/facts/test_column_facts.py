@@ -78,7 +78,7 @@ def test_a_file_and_its_rows_tell_the_same_of_each_column(path, fit):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_distribution_of_a_column_is_its_density_and_pooled_in_a_pool(path):
+def test_the_distribution_of_a_column_is_its_density_or_pooled(path):
     model = single(path)
     named = dict(zip(model.schema_.names, distributions(model), strict=True))
     assert (named["size"], named["cut"], named["colour"], named["name"]) == ("gaussian", "binned", "categorical", None)
@@ -86,7 +86,7 @@ def test_the_distribution_of_a_column_is_its_density_and_pooled_in_a_pool(path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_the_main_member_has_the_greatest_weight_and_a_model_is_its_own(path):
+def test_the_main_member_has_the_greatest_weight(path):
     model, several = single(path), pool(path)
     name, member = main_member(several.fitted_)
     assert member is several.fitted_.members[name]

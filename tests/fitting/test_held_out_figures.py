@@ -57,7 +57,7 @@ def test_a_class_of_interest_without_rows_has_no_recall():
     assert replace(held_out, positive=None).figures.of_interest is None
 
 
-def test_two_classes_that_differ_in_the_last_digit_have_two_names():
+def test_classes_that_differ_in_the_last_digit_have_two_names():
     first, second = in_words.class_phrases([0.1234567891, 0.1234567892], "y")
     assert first != second
     assert in_words.class_phrases(["two\nlines", 1.0, True], None) == ["two\\nlines", "class = 1", "class = true"]

@@ -16,7 +16,7 @@ X = np.random.default_rng(0).normal(size=(60, 2)) + np.arange(60)[:, np.newaxis]
 Y = np.arange(60) % 2
 
 
-def test_one_parameter_of_a_group_that_is_not_stated_can_be_set_and_searched():
+def test_one_unstated_parameter_of_a_group_is_set_and_searched():
     model = po.GaussianDiscriminant(random_state=0)
     other = clone(model).set_params(em__components_per_class=2)
     assert model.em is None

@@ -115,7 +115,7 @@ def test_values_of_shards_merge():
     )
 
 
-def test_members_of_a_pool_are_values_and_their_estimators_are_made_when_asked_for():
+def test_members_are_values_whose_estimators_are_made_on_demand():
     pool = po.GenerativeClassifier(["nb", "tan"]).fit(X, Y)
     before = pool.predict_proba(X)
     pool.members_["tan"].set_params(alpha=9.0).unlearn(X[:20], Y[:20])

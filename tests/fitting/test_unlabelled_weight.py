@@ -55,7 +55,7 @@ def test_the_weight_is_that_of_the_least_loss_of_held_out_rows(make):
     np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X))
 
 
-def test_rows_that_hurt_get_little_weight_and_rows_that_help_get_some():
+def test_harmful_rows_get_little_weight_and_helpful_rows_some():
     X, y, partly = correlated()
     chosen = po.NaiveBayes(labels=po.Labels(unlabelled="learn", unlabelled_weight="held_out")).fit(X, partly)
     assert chosen.unlabelled_weight_ <= 0.01
@@ -78,7 +78,7 @@ def test_all_models_choose_and_keep_it(model, tmp_path):
     assert po.load(tmp_path / "m.posteriori").unlabelled_weight_ == learner.unlabelled_weight_
 
 
-def test_missing_numbers_of_rows_of_weight_zero_count_for_nothing():
+def test_missing_numbers_of_weightless_rows_count_for_nothing():
     X, _, partly = correlated()
     X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
     learner = po.GaussianDiscriminant(labels=po.Labels(unlabelled="learn", unlabelled_weight="held_out")).fit(X, partly)

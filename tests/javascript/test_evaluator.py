@@ -126,7 +126,7 @@ const result = { messages, scores };
 """
 
 
-def test_a_row_may_lack_keys_and_what_the_model_does_not_know_is_named_once(tmp_path):
+def test_a_row_may_lack_keys_and_unknown_ones_are_named_once(tmp_path):
     model = po.NaiveBayes().fit(load_penguins(), "species")
     file = json.loads(to_javascript(model))
     rows = [{}, {"year": 2007, "species": "Gentoo"}, {"Sex": "male"}, {"Sex": "male"}, {"sex": "mal", "moon": 1}]

@@ -85,7 +85,7 @@ def test_no_parameter_is_left_out():
         assert fields <= set(FIELDS[registration.density]) | UNREAD, registration.density
 
 
-def test_a_cell_of_the_wrong_kind_is_an_error_that_names_the_column(penguins, tmp_path):
+def test_a_cell_of_the_wrong_kind_is_refused_naming_its_column(penguins, tmp_path):
     rows = [{"bill_length_mm": "50"}, {"bill_length_mm": {"inf": 1}}, {"island": "Atlantis"}]
     script = """
 const model = load(given.file);

@@ -104,7 +104,7 @@ def test_every_marginal_is_that_of_python(networks, answers):
                     assert result["marginals"][name][net.states(name).index(state)] == 1.0
 
 
-def test_probability_of_evidence_and_most_probable_states_are_those_of_python(networks, answers):
+def test_evidence_and_most_probable_states_are_those_of_python(networks, answers):
     for (net, cases, _), found in zip(networks, answers, strict=True):
         for evidence, result in zip(cases, found["cases"], strict=True):
             most = net.most_probable(evidence)
@@ -116,7 +116,7 @@ def test_probability_of_evidence_and_most_probable_states_are_those_of_python(ne
             assert ties
 
 
-def test_impossible_evidence_has_probability_zero_and_no_marginals(tmp_path):
+def test_impossible_evidence_has_probability_0_and_no_marginals(tmp_path):
     net = po.BayesianNetwork([("a", "b")])
     net.add_cpt("a", {"yes": 0.25, "no": 0.75})
     net.add_cpt("b", {"yes": {"u": 1.0, "v": 0.0}, "no": {"u": 1.0, "v": 0.0}})
@@ -248,7 +248,7 @@ const result = given.map(({ file, evidence, settings }) => {
             assert_allclose(found["log_evidence"], after.log_likelihood(codes)[0], atol=1e-8)
 
 
-def test_numbers_without_density_and_findings_that_are_no_numbers_are_refused(tmp_path):
+def test_findings_must_be_numbers_and_numbers_have_densities(tmp_path):
     net = po.BayesianNetwork([("x", "y")])
     net.add_gaussian("x", 0.0, variance=1.0)
     net.add_gaussian("y", 1.0, {"x": 2.0}, 0.0)

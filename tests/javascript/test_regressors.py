@@ -78,7 +78,7 @@ def densities_of_python(model, rows):
 
 
 @pytest.mark.parametrize("name", REGRESSORS)
-def test_the_density_and_what_follows_from_it_are_those_of_python(name, fitted, evaluated):
+def test_the_density_and_its_summaries_are_those_of_python(name, fitted, evaluated):
     model, rows = fitted[name]
     density, results = densities_of_python(model, rows), evaluated[name]
 

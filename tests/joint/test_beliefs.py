@@ -140,7 +140,7 @@ def test_a_model_without_tables_is_refused():
         Tables.of(model.model_)
 
 
-def test_two_thousand_known_children_that_disagree_do_not_underflow():
+def test_two_thousand_conflicting_children_do_not_underflow():
     n = 2000
     rare = [np.array([[[0.999, 0.001], [0.99, 0.01]]]), np.array([[[0.99, 0.01], [0.999, 0.001]]])]
     columns = tuple(range(n + 1))

@@ -29,7 +29,7 @@ def test_the_class_given_cells_is_that_of_predict_proba(model):
     assert_allclose([found[one] for one in model.classes_], model.predict_proba(row)[0], rtol=1e-9)
 
 
-def test_any_column_given_the_class_and_ranges_is_the_sum_over_a_network():
+def test_any_column_given_class_and_ranges_is_a_network_sum():
     model = po.TreeAugmentedNaiveBayes().fit(_CATEGORIES, "species")
     net = model.to_network()
     wanted = net.probability({"sex": "male"}, {"species": "Gentoo", "island": "Biscoe"})

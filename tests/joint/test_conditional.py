@@ -174,7 +174,7 @@ def test_a_column_that_is_not_named_is_unknown_and_not_missing():
 
 @pytest.mark.parametrize("offset", [0.0, 1e9])
 @pytest.mark.parametrize("bins", [2, 6])
-def test_numbers_in_bins_have_the_density_of_the_model_within_them(bins, offset):
+def test_numbers_in_bins_have_the_models_density_within_them(bins, offset):
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, 400)
     rows = pl.DataFrame({"x": offset + rng.gamma(2.0, size=400) + y, "z": y + rng.normal(size=400), "y": y})
@@ -199,7 +199,7 @@ def test_bins_without_training_rows_have_numbers_too(bins):
     assert_allclose(cells.probability.sum(), 1.0, rtol=1e-9)
 
 
-def test_classes_and_categories_that_are_numbers_are_named_as_they_are_written():
+def test_numeric_classes_and_categories_are_named_as_written():
     rng = np.random.default_rng(0)
     table = pl.DataFrame({"x": rng.normal(size=60), "b": rng.random(60) > 0.5})
     model = po.NaiveBayes().fit(table, np.where(table["x"].to_numpy() > 0, 1.0, 0.0))

@@ -321,7 +321,7 @@ def test_all_other_columns_of_a_full_row_are_none(small):
 
 
 @pytest.mark.parametrize("step", [0, 1])
-def test_what_no_row_can_be_has_probability_zero_and_is_no_evidence(small, step):
+def test_the_impossible_has_probability_0_and_is_no_evidence(small, step):
     for event in ({"size": (1e6, None)}, {"kind": po.Not({"x", "y", "z"})}):
         assert small[step].probability(event, {"kind": "x"} if "size" in event else None) == 0.0
     with pytest.raises(ValueError, match="no cell of 'size' can be above 1000000"):

@@ -48,7 +48,7 @@ def test_compiled_tables_follow_the_equation(strength):
             assert_allclose(table[z, 1 + a, 0, 1:], given, rtol=1e-13)
 
 
-def test_without_a_row_the_same_equation_holds_or_pseudo_counts_for_each_category():
+def test_without_rows_the_equation_or_pseudo_counts_hold():
     lower, strength, k, alpha = 0.3, 2.5, 4, 0.5
     for count, total in [(3.0, 7.0), (0.0, 0.0)]:
         backed_off = smoothed(count, total, lower, strength, k, alpha, True)

@@ -72,7 +72,7 @@ def said_by(checkout, cache):
     return done.stdout
 
 
-def test_a_build_compiles_though_the_environment_hides_the_sources(checkout, tmp_path, monkeypatch):
+def test_a_build_compiles_despite_hidden_sources(checkout, tmp_path, monkeypatch):
     hidden = tmp_path / "isolated"
     hidden.mkdir()
     (hidden / "sitecustomize.py").write_text(_ISOLATED.format(hidden=[str(checkout / "src")]))
@@ -91,7 +91,7 @@ def test_a_wheel_requires_the_numba_that_compiled_it(checkout):
     assert build(checkout)[0]["dependencies"] == [f"numba=={major}.{minor}.*"]
 
 
-def test_a_package_whose_kernels_could_not_be_compiled_says_why_once(checkout, tmp_path, monkeypatch):
+def test_a_package_without_compiled_kernels_states_why_once(checkout, tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     (checkout / "src" / "posteriori" / "kernels" / "machine" / "signatures.txt").write_text("bayes.spam(float64)\n")
     added, compiled = build(checkout)

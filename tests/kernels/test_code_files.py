@@ -88,7 +88,7 @@ def normalise(package, cache=None, **settings):
     return numbers, int(n_compiled), warnings
 
 
-def test_what_comes_with_the_package_is_loaded_elsewhere_and_gives_the_same_numbers(package):
+def test_shipped_code_is_loaded_elsewhere_with_equal_numbers(package):
     (package / "c").mkdir()
     numbers, n_compiled, warnings = normalise(package)
     assert (n_compiled, warnings) == (0, [])
@@ -163,7 +163,7 @@ def test_files_of_former_sources_are_removed_once_they_are_old(package):
 @pytest.mark.parametrize(
     ("machine", "name"), [("x86_64", "x86-64-v3"), ("AMD64", "x86-64-v3"), ("aarch64", "generic"), ("arm64", "generic")]
 )
-def test_each_kind_of_machine_has_one_baseline_whatever_its_system_calls_it(machine, name, monkeypatch):
+def test_each_kind_of_machine_has_one_baseline_on_any_system(machine, name, monkeypatch):
     monkeypatch.setattr(machine_code.platform, "machine", lambda: machine)
     assert baseline()[0] == name
 

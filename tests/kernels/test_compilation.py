@@ -50,20 +50,18 @@ def no_folder_beside(tmp_path, monkeypatch):
     return tmp_path / "sources"
 
 
-def test_machine_code_is_kept_beside_the_sources_where_that_is_possible(tmp_path):
+def test_machine_code_is_kept_beside_the_sources_if_possible(tmp_path):
     assert choose_folder(tmp_path)[0] == tmp_path / "__pycache__"
 
 
 @needs_users
-def test_machine_code_is_kept_in_a_private_folder_of_the_user_where_none_is_possible_beside_the_sources(
-    no_folder_beside, tmp_path
-):
+def test_machine_code_is_kept_in_a_private_folder_of_the_user(no_folder_beside, tmp_path):
     assert choose_folder(no_folder_beside)[0] == user_folder() == tmp_path / "user" / "posteriori"
     assert stat.S_IMODE(user_folder().stat().st_mode) == 0o700
 
 
 @needs_users
-def test_machine_code_is_kept_among_the_temporary_files_where_the_user_has_no_folder_either(no_folder_beside, tmp_path):
+def test_machine_code_is_temporary_where_a_user_has_no_folder(no_folder_beside, tmp_path):
     (tmp_path / "user").write_text("a file, where a folder would have to be")
     assert choose_folder(no_folder_beside)[0] == temporary_folder()
     assert temporary_folder().name == f"posteriori-{os.geteuid()}"
@@ -218,7 +216,7 @@ def add(a, b):
     return a + b
 
 
-def test_listeners_are_called_when_a_kernel_is_compiled_and_not_when_it_is_loaded(tmp_path, monkeypatch):
+def test_listeners_are_called_by_compiled_not_by_loaded_kernels(tmp_path, monkeypatch):
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     calls = []
     with notified(lambda: calls.append(1)):

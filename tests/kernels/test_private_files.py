@@ -120,7 +120,7 @@ def test_what_another_user_may_have_written_is_not_read(change, planted, canary)
 
 
 @pytest.mark.parametrize("folder", ["posteriori", ""])
-def test_a_stated_folder_that_is_not_private_is_named_once_with_the_reason(folder, stated, tmp_path):
+def test_a_stated_folder_that_is_not_private_is_named_once(folder, stated, tmp_path):
     stated.parent.joinpath(folder).chmod(0o775)
     with pytest.warns(
         UserWarning, match=r"NUMBA_CACHE_DIR, because its group can write to .*stated.*chmod 700"
@@ -130,7 +130,7 @@ def test_a_stated_folder_that_is_not_private_is_named_once_with_the_reason(folde
     assert len(list((tmp_path / "sources" / "__pycache__").glob("*.code"))) == 2  # the next folder is used
 
 
-def test_without_a_private_folder_one_warning_says_why_and_kernels_run(stated, tmp_path, monkeypatch):
+def test_kernels_run_with_one_warning_without_a_private_folder(stated, tmp_path, monkeypatch):
     tmp_path.chmod(0o777)
     for variable in ("XDG_CACHE_HOME", "LOCALAPPDATA", "HOME", "TMPDIR"):
         monkeypatch.setenv(variable, str(tmp_path))
@@ -141,7 +141,7 @@ def test_without_a_private_folder_one_warning_says_why_and_kernels_run(stated, t
     assert not list(tmp_path.rglob("*.code"))
 
 
-def test_a_folder_that_is_given_away_after_the_first_kernel_is_not_read(stated, canary):
+def test_a_folder_given_away_after_the_first_kernel_is_not_read(stated, canary):
     assert kernel(add)(1.0, 2.0) == 3.0
     assert list(stated.glob("*.code"))
     stated.rename(stated.with_name("before"))
@@ -153,7 +153,7 @@ def test_a_folder_that_is_given_away_after_the_first_kernel_is_not_read(stated, 
     assert not canary.exists()
 
 
-def test_a_folder_that_is_swapped_between_its_check_and_the_file_is_not_read(planted, canary, monkeypatch):
+def test_a_folder_swapped_after_its_check_is_not_read(planted, canary, monkeypatch):
     opened, swapped = os.open, []
     checked, attack = planted.parent.with_name("checked"), planted.parent.with_name("attack")
     planted.rename(attack)
@@ -235,7 +235,7 @@ def test_a_damaged_list_of_what_code_was_made_with_is_no_error(text, stated):
 
 
 @pytest.mark.parametrize("change", [replace_by_pipe, lambda file: file.chmod(0o666)])
-def test_what_code_was_made_with_is_not_read_where_another_user_may_have_written_it(change, stated):
+def test_records_of_code_that_others_may_have_written_are_unread(change, stated):
     code_files.SHIPPED.mkdir(parents=True)
     listed = code_files.SHIPPED / code_files.MADE_WITH
     listed.write_text('{"failed": "theirs"}')
@@ -258,7 +258,7 @@ def test_links_above_a_folder_are_followed(tmp_path):
 
 
 @is_root
-def test_a_link_of_another_user_in_a_shared_folder_is_not_followed(tmp_path):
+def test_a_link_of_another_user_is_not_followed(tmp_path):
     (tmp_path / "real" / "inner").mkdir(parents=True)
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared").chmod(0o1777)
@@ -285,7 +285,7 @@ def test_code_beside_sources_is_trusted_as_much_as_they_are(tmp_path):
 
 
 @is_root
-def test_code_beside_sources_may_belong_to_their_owner_and_no_other_user(tmp_path):
+def test_code_beside_sources_must_belong_to_their_owner(tmp_path):
     folder = tmp_path / "compiled"
     folder.mkdir()
     write_private(folder, "name", b"ours")

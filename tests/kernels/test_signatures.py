@@ -13,7 +13,7 @@ from posteriori.kernels.machine.compiling import Kernel
 from posteriori.registry import MODELS
 
 
-def test_every_line_is_a_kernel_with_its_types_and_is_written_as_it_is_read():
+def test_every_line_is_a_kernel_with_types_written_as_read():
     lines = signatures.listed()
     assert lines == sorted(set(lines))
     for line in lines:

@@ -19,7 +19,7 @@ def test_the_codes_of_some_rows_are_found_in_order(width):
         assert not present.any()
 
 
-def test_a_random_prefix_has_any_length_with_the_same_probability_and_the_smallest_keys():
+def test_a_random_prefix_has_uniform_length_and_smallest_keys():
     rng, state = np.random.default_rng(0), np.array([3], np.uint64)
     lengths = np.zeros(7, np.int64)
     for _ in range(3000):

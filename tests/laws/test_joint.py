@@ -112,7 +112,7 @@ def completions(row):
 
 @pytest.mark.parametrize("with_priors", [False, True], ids=["", "priors"])
 @pytest.mark.parametrize("name", parameters(ENUMERABLE))
-def test_the_joint_distribution_sums_to_one_and_its_classes_have_the_prior(name, with_priors):
+def test_the_joint_sums_to_one_and_its_classes_have_the_prior(name, with_priors):
     model = fitted(name, with_priors)
     joint = np.exp(model.predict_joint_log_proba(every_row(with_missing=name in INFORMATIVE)))
     assert_allclose(joint.sum(axis=0), PRIORS if with_priors else model.class_prior_, atol=1e-9)
@@ -140,7 +140,7 @@ def test_a_missing_cell_is_summed_out(name):
         assert_allclose(model.predict_proba(rows), expected / expected.sum(axis=1, keepdims=True), atol=1e-9)
 
 
-def test_the_posterior_of_a_single_tree_is_that_of_its_joint_distribution():
+def test_the_posterior_of_one_tree_is_that_of_its_joint():
     table = make_rows()
     model = po.GenerativeForest(1, n_jobs=1).fit(table.frame(), table.y)
     joint, rows = np.exp(model.predict_joint_log_proba(every_row())), every_row(with_missing=True)
@@ -257,7 +257,7 @@ def in_javascript(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", parameters())
-def test_javascript_gives_the_posterior_and_the_density_of_each_row(name, in_javascript):
+def test_javascript_gives_the_posterior_and_density_of_each_row(name, in_javascript):
     found, refused = in_javascript
     if name in refused:
         pytest.skip(f"not written as JavaScript: {refused[name]}")

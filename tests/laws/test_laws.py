@@ -66,7 +66,7 @@ EXCEPTIONS = {
 }
 
 
-def test_every_model_and_every_density_of_the_registries_has_laws():
+def test_every_model_and_density_of_the_registries_has_laws():
     assert MODELS.keys() == (CASES.keys() | EXCLUDED.keys()) & MODELS.keys()
     assert not CASES.keys() & EXCLUDED.keys()
     named = {f"nb of {entry.density.name}" for entry in REGISTRY if entry.options is not None}

@@ -43,7 +43,7 @@ def differences(name):
 
 
 @pytest.mark.parametrize("name", parameters(name for name in CASES if name not in INFORMATIVE and name != "mixture"))
-def test_one_more_cell_is_expected_to_say_what_is_known_without_it(name):
+def test_one_more_cell_changes_nothing_in_expectation(name):
     assert max(differences(name)) <= (TOLERANCES[name] if name in NOT_OF_JOINT else 1e-9)
 
 
@@ -113,9 +113,9 @@ def test_one_known_cell_says_what_the_table_shows(name):
 
 
 @pytest.mark.parametrize("name", parameters(["full joint", "kdb", "kdb learned"]))
-def test_two_known_cells_say_what_the_table_shows_where_all_pairs_are_learned(name):
+def test_two_known_cells_match_the_table_where_pairs_are_learned(name):
     assert distance_from_shares(name, 2) <= 0.02
 
 
-def test_two_known_cells_say_about_as_much_in_a_pool_as_in_its_joint_member():
+def test_two_known_cells_of_a_pool_nearly_match_its_joint_member():
     assert distance_from_shares("pool", 2) <= 2.0 * distance_from_shares("aode 8 bins", 2)

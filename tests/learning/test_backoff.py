@@ -77,7 +77,7 @@ def left_out_by_refits(codes, component, pseudo_rows, alpha=1.0):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_likelihood_of_cells_is_that_of_refits_without_each_row(seed):
+def test_the_likelihood_of_cells_is_that_of_refits_without_a_row(seed):
     codes, component = codes_of(seed)
     pseudo_rows = np.random.default_rng(seed).gamma(2.0, 5.0, (3, 3))
     found = cells_of(codes, component, np.ones(len(codes)))[0].sweep(pseudo_rows)[0]
@@ -97,7 +97,7 @@ def test_the_sums_of_a_step_are_the_gradient(seed, alpha):
 
 
 @given(st.integers(0, 10_000))
-def test_the_learned_pseudo_rows_are_a_maximum_and_ignore_the_names_of_categories(seed):
+def test_learned_pseudo_rows_are_a_maximum_and_ignore_names(seed):
     codes, component = codes_of(seed)
     cells = cells_of(codes, component, np.ones(len(codes)))[0]
     learned = cells.learned_pseudo_rows(MODE)
@@ -127,7 +127,7 @@ def test_a_whole_weight_is_a_repetition(seed):
 
 @pytest.mark.parametrize("make", MODELS)
 @pytest.mark.parametrize("gaps", [0.0, pytest.param(0.4, marks=pytest.mark.long)])
-def test_the_multiplier_maximises_the_posterior_of_classes_left_out_by_refits(make, gaps):
+def test_the_multiplier_maximises_left_out_posteriors_of_classes(make, gaps):
     X, y = table_of_clear_order(36 if gaps else 16, gaps)
     smoothing = smoothing_of(make(backoff="learned").fit(X, y))
     own = smoothing.scaled(1.0 / multiplier_of(smoothing, make, X, y))
@@ -144,7 +144,7 @@ def test_the_multiplier_maximises_the_posterior_of_classes_left_out_by_refits(ma
     assert_allclose(smoothing.of_columns[0][0] / own.of_columns[0][0], expected, rtol=1e-6)
 
 
-def test_the_multiplier_is_the_vertex_of_a_parabola_wherever_it_is():
+def test_the_multiplier_is_the_vertex_of_any_parabola():
     for vertex in (-9.2, -2.4, 0.3, 2.0, 4.1, 11.6):
         assert_allclose(_at_maximum(lambda power, at=vertex: -((power - at) ** 2)), vertex, atol=1e-12)
     assert abs(_at_maximum(lambda power: power)) <= FARTHEST + 1
@@ -202,7 +202,7 @@ def test_leave_one_out_with_learned_pseudo_rows_equals_refits(make):
 
 
 @pytest.mark.parametrize("make", MODELS)
-def test_learning_from_whole_weights_equals_learning_from_repeated_rows(make):
+def test_whole_weights_give_what_repeated_rows_give(make):
     X, y = table(60, dependent=True)
     weight = np.random.default_rng(0).integers(0, 4, 60)
     weighted = make(backoff="learned").fit(X, y, sample_weight=weight.astype(np.float64))
@@ -223,7 +223,7 @@ def test_columns_with_groups_of_categories_have_pseudo_rows_too():
 
 
 @pytest.mark.parametrize("make", [po.TreeAugmentedNaiveBayes, po.AveragedOneDependence])
-def test_cross_validation_learns_the_pseudo_rows_without_the_fold(make):
+def test_cross_validation_learns_pseudo_rows_without_the_fold(make):
     X, y = table(150, dependent=True)
     found = po.cross_validate({"one": make(backoff="learned")}, X, y, folds=3)
     for k in range(3):
@@ -260,7 +260,7 @@ def test_what_sees_only_sums_refuses_to_learn():
         )
 
 
-def test_pools_keep_the_pseudo_rows_in_updates_and_take_their_mean_in_merges(tmp_path):
+def test_pools_keep_pseudo_rows_in_updates_and_average_in_merges(tmp_path):
     members = {
         "tan": po.TreeAugmentedNaiveBayes(backoff="learned"),
         "aode": po.AveragedOneDependence(backoff="learned"),

@@ -86,7 +86,7 @@ def test_the_gradient_is_that_of_the_loss(seed, penalty, weighed, n_classes):
     assert_allclose(problem(position)[0], total / rows.weight.sum(), rtol=1e-6)
 
 
-def test_without_factors_it_is_the_logistic_regression_of_scikit_learn():
+def test_without_factors_it_is_scikit_learns_logistic_regression():
     rows, tables, _ = draw_rows(0, n=300)
     shown = indicators(rows, tables)
     # The bias of a class is a number of each shown cell, whose prior is a Gaussian as that of the others.
@@ -290,7 +290,7 @@ def test_the_pool_drops_it_when_rows_follow():
     assert set(model.members_) == {"aode"}
 
 
-def test_a_pool_whose_columns_have_another_density_does_without_it():
+def test_a_pool_whose_columns_have_another_density_omits_it():
     penguins = load_penguins()
     model = po.GenerativeClassifier(distributions={"body_mass_g": "gaussian"}).fit(penguins, "species")
     assert "body_mass_g" in model.skipped_["cells"]

@@ -47,7 +47,7 @@ def folded_tables(draw):
 
 
 @given(folded_tables(), st.sampled_from(RULES), st.sampled_from(RULES))
-def test_cuts_outside_a_fold_are_those_of_a_table_without_its_rows(rows, first, second):
+def test_cuts_outside_a_fold_are_those_of_a_table_without_it(rows, first, second):
     values, labels, weight, fold = rows
     bins = {0: first, 1: second}
     found = CutPoints(labelled_source(values, labels, weight, fold), 3).schemas(bins)
@@ -105,7 +105,7 @@ def test_of_many_rows_a_sample_says_where_quantiles_lie(sampled):
         assert found[k].columns[0].cuts == tuple(quantile_cuts(values[kept, 0], weight[kept], 5))
 
 
-def test_of_many_rows_all_are_counted_between_quantiles_of_a_sample(sampled):
+def test_many_rows_are_counted_between_quantiles_of_a_sample(sampled):
     values, labels, weight, fold, chosen = sampled
     found = CutPoints(labelled_source(values, labels, weight, fold), 4).schemas({0: "mdlp", 1: 5})
     grid = quantile_cuts(values[chosen, 0], weight[chosen], 50)
@@ -149,7 +149,7 @@ def test_few_values_are_kept_from_2000_rows_on(rule, folds):
     assert all(len(schema.columns[0].cuts) == 12 for schema in one.schemas({0: rule}))
 
 
-def test_a_number_of_bins_and_minimum_description_length_keep_their_word():
+def test_a_stated_number_of_bins_and_mdlp_are_kept():
     values, labels = rows_of(4000, 10)
     for rule, n_bins in ((3, 3), (8, 8), ("mdlp", 1)):
         schema = binned_schema(labelled_source(values, labels), {0: rule})

@@ -68,7 +68,7 @@ def first_models(monkeypatch, n=3):
 
 
 @pytest.mark.filterwarnings("ignore:EM stopped")
-def test_squarem_extrapolates_from_three_models_and_returns_when_rejected(monkeypatch):
+def test_squarem_extrapolates_from_three_models_or_returns(monkeypatch):
     models, statistics, blocks = first_models(monkeypatch)
     squarem = Squarem.start(models[0], blocks, of_other_rows=False)
     for model in models[1:]:
@@ -91,7 +91,7 @@ def test_squarem_extrapolates_from_three_models_and_returns_when_rejected(monkey
     assert rejected.max_length == max(1.0, squarem.max_length / 4)
 
 
-def test_folds_whose_trees_differ_from_that_of_all_rows_start_from_their_own():
+def test_folds_with_other_trees_start_from_their_own():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(24, 3))
     X[rng.random(X.shape) < 0.2] = np.nan

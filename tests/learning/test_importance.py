@@ -81,7 +81,7 @@ def predicted_by_weights_of_whole_rows(model, table, whole):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_leaving_several_columns_out_is_predicting_rows_that_lack_them(name):
+def test_leaving_columns_out_is_predicting_rows_without_them(name):
     rows = PENGUINS.sample(60, seed=2)
     model = clone(ESTIMATORS[name]).fit(PENGUINS, "species")
     for columns in ((0, 2), (1, 3, 6), (2,)):
@@ -94,7 +94,7 @@ def test_leaving_several_columns_out_is_predicting_rows_that_lack_them(name):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_what_is_left_without_a_column_does_not_depend_on_its_cells(name):
+def test_what_is_left_without_a_column_ignores_its_cells(name):
     rows = PENGUINS.drop_nulls().sample(80, seed=3)
     model = clone(ESTIMATORS[name]).fit(PENGUINS, "species")
     batch = batch_of(model, rows.select(FEATURES))
@@ -133,7 +133,7 @@ def pool_with_a_useless_column():
     return model
 
 
-def test_a_missing_cell_that_is_informative_says_nothing_once_its_column_is_unknown():
+def test_a_column_left_out_takes_its_informative_gaps_along():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 100)
     table = pl.DataFrame({"u": rng.normal(size=200), "v": rng.normal(y)})
@@ -145,7 +145,7 @@ def test_a_missing_cell_that_is_informative_says_nothing_once_its_column_is_unkn
 
 
 @given(st.integers(1, 5), st.integers(1, 3), st.booleans(), st.integers(0, 2**32 - 1))
-def test_the_gaussian_leaves_each_column_out_as_if_it_were_missing(d, n_components, shared, seed):
+def test_the_gaussian_leaves_a_column_out_as_if_missing(d, n_components, shared, seed):
     rng = np.random.default_rng(seed)
     roots = rng.normal(size=(1 if shared else n_components, d, d + 2))
     parameters = MultivariateGaussianParameters(rng.normal(size=(n_components, d)), roots @ roots.swapaxes(1, 2))
@@ -160,7 +160,7 @@ def test_the_gaussian_leaves_each_column_out_as_if_it_were_missing(d, n_componen
 
 
 @pytest.mark.parametrize("name", ["naive Bayes", "lda", "tan"])
-def test_held_out_importance_is_that_of_refitting_and_masking_by_hand(name):
+def test_held_out_importance_is_refitting_and_masking_by_hand(name):
     model, weight = clone(ESTIMATORS[name]), np.random.default_rng(0).integers(1, 4, PENGUINS.height).astype(float)
     judged = out_of_fold(model, PENGUINS, "species", folds=3, sample_weight=weight)
     gains = np.empty((len(FEATURES), PENGUINS.height))
@@ -184,7 +184,7 @@ def test_held_out_importance_is_that_of_refitting_and_masking_by_hand(name):
     assert_array_equal(model.importance_.standard_error, found.standard_error)
 
 
-def test_the_importance_of_a_pool_is_about_the_posteriors_that_judge_it():
+def test_the_importance_of_a_pool_is_of_its_judging_posteriors():
     model = po.GenerativeClassifier(["lda", "tan", "nb"]).fit(PENGUINS, "species")
     held_out = model.fitted_.record.held_out
     found = np.empty_like(model.out_of_fold_.log_posterior)
@@ -256,7 +256,7 @@ def test_copies_are_measured_together(name):
         assert str(group) in repr(found).splitlines()[1] + repr(found).splitlines()[2]
 
 
-def test_without_held_out_rows_it_is_the_conditional_information_under_the_model():
+def test_importance_without_held_out_rows_is_of_the_model():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 400)
     cells = [(rng.integers(0, 3, 400) + y) % 3, np.where(rng.random(400) < 0.7, y, 1 - y), rng.integers(0, 2, 400)]
@@ -278,7 +278,7 @@ def test_without_held_out_rows_it_is_the_conditional_information_under_the_model
     assert (np.abs(found.information - expected) < 4.0 * found.standard_error + 1e-9).all()
 
 
-def test_it_is_kept_in_files_and_pickles_and_forgotten_with_the_rows(tmp_path):
+def test_it_is_kept_in_files_and_forgotten_with_the_rows(tmp_path):
     models = [po.GenerativeClassifier(["lda", "nb"]).fit(PENGUINS, "species")]
     models.append(out_of_fold(po.NaiveBayes(), PENGUINS, "species").estimator)
     for position, model in enumerate(models):

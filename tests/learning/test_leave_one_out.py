@@ -188,7 +188,7 @@ def test_discriminants_as_mass_gives_them(pooling):
     assert left_out.accuracy == np.mean(left_out.predictions == y)
 
 
-def test_no_row_needs_its_parameters_estimated_anew_where_there_is_a_closed_form(monkeypatch):
+def test_no_row_needs_a_refit_where_there_is_a_closed_form(monkeypatch):
     X, y, weight = draw_rows(0, 40, 0.0)
     models = [
         po.NaiveBayes(),

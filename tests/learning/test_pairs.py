@@ -55,7 +55,7 @@ def test_groups_of_bins_are_neighbours_and_nested(weights):
     assert_array_equal(column.coarser(0)[column.groups], column.levels[0])
 
 
-def test_few_values_stay_values_and_many_categories_keep_the_most_frequent_ones():
+def test_few_values_stay_and_many_categories_keep_the_frequent():
     assert_array_equal(GroupedColumn.of(np.full(13, 100.0), True).groups, np.arange(13))
     weight = np.concatenate([np.full(20, 9.0), np.arange(40.0) / 100])
     group = GroupedColumn.of(weight, False).groups
@@ -209,7 +209,7 @@ def test_a_weight_of_two_is_two_rows(fitted):
     assert np.abs(once - model.fit(repeated, "y").predict_proba(rows.drop("y"))).mean() < 0.02
 
 
-def test_columns_that_vary_little_and_classes_without_rows_are_no_trouble():
+def test_nearly_constant_columns_and_empty_classes_are_accepted():
     penguins = load_penguins().drop_nulls("species")
     few = penguins.with_columns(one=pl.lit("same"))
     model = MODEL.fit(few, "species")

@@ -130,7 +130,7 @@ def test_rows_without_label_are_cut_too(bins):
         assert_allclose(result.posterior[result.fold == k], refit.predict_proba(X.filter(~kept)), atol=1e-9)
 
 
-def test_held_out_labels_do_not_reach_the_folds_through_rows_without_label():
+def test_held_out_labels_do_not_leak_through_unlabelled_rows():
     rng = np.random.default_rng(0)
     X = rng.choice(["a", "b", "c"], (200, 20))  # without any structure the likelihood of EM has many maxima
     y = np.full(200, -1)

@@ -113,7 +113,7 @@ def test_equal_requests_are_added_up_once_and_in_one_pass_ever(rows, calls):
     assert_array_equal(sums.of(same, 0).table, sums.of(one, 0).table)
 
 
-def test_factories_that_differ_in_any_field_are_different_requests(rows, calls):
+def test_factories_that_differ_in_a_field_are_different_requests(rows, calls):
     folded = source(*rows)
     first, second = (PassRequest.of(folded.schema, None, CODES, Recorded("same", ignored)) for ignored in (1, 2))
     assert first.factory == second.factory

@@ -58,7 +58,7 @@ def test_it_equals_refitting(table, folds, settings, monkeypatch):
 
 
 @pytest.mark.parametrize("bins", ["mdlp", 8])
-def test_it_equals_refitting_where_folds_differ_in_bins_and_labels_are_missing(bins):
+def test_it_equals_refitting_with_other_bins_and_missing_labels(bins):
     rng = np.random.default_rng(0)
     n = 60
     y = np.arange(n) % 2
@@ -119,7 +119,7 @@ def test_progress_counts_every_row_twice(table):
     assert sum(done) == 2 * len(table)
 
 
-def test_of_many_rows_some_are_judged_and_the_others_teach_in_all_folds():
+def test_some_of_many_rows_are_judged_and_all_folds_learn_others():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 900)
     X = rng.normal(y[:, np.newaxis], 1.0, (900, 2))

@@ -75,7 +75,7 @@ def problem_of(factors, log_prior, components, weight, penalty, share=None):
 
 @pytest.mark.parametrize("penalty", [0.0, 10.0, math.inf])
 @pytest.mark.parametrize("alike", [[1, 4], [0, 1, 2, 3, 4, 5]])
-def test_factors_that_are_alike_in_all_classes_do_not_change_the_optimum(penalty, alike):
+def test_factors_alike_in_all_classes_do_not_change_the_optimum(penalty, alike):
     factors, log_prior, components, weight = draw_factors(5, d=6)
     factors[:, :, alike] = factors[:, :1, alike]
     fitted = fit_weights(factors, log_prior, components, weight, penalty)

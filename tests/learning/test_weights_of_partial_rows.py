@@ -47,7 +47,7 @@ def shares_of(model, rows):
     return known.mean(axis=1)
 
 
-def test_the_score_is_the_prior_plus_weighted_factors_plus_a_share_of_the_offset(model, hidden):
+def test_the_score_is_prior_plus_factors_plus_part_of_the_offset(model, hidden):
     plain = type(model)(**model.get_params() | {"feature_weights": None}).fit(PENGUINS, "species")
     factors = plain.explain(hidden).log_factors @ model.feature_weights_
     offset = model.class_bias_ - model.class_log_prior_
@@ -90,7 +90,7 @@ def test_every_engine_gives_the_posterior_of_partial_rows(model, hidden, tmp_pat
     assert_allclose(out.select(pl.col("^p_.*$").cast(pl.Float64)).to_numpy(), posterior, atol=1e-12)
 
 
-def test_an_explanation_begins_at_the_prior_and_adds_up_to_the_posterior(model, hidden):
+def test_an_explanation_leads_from_the_prior_to_the_posterior(model, hidden):
     found = model.explain(hidden)
     assert found.constant == "prior"
     assert_allclose(found.log_prior, model.class_log_prior_)

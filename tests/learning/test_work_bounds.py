@@ -65,9 +65,7 @@ def test_work_is_at_most_linear_in_classes_and_folds(name, count):
 
 @pytest.mark.long
 @pytest.mark.parametrize(("n", "d", "n_classes"), [(1500, 20, 300), (1000, 100, 3), (5000, 20, 3)])
-def test_the_seconds_of_learned_cells_are_of_the_right_size_with_few_and_with_many_classes(
-    n, d, n_classes, monkeypatch
-):
+def test_the_estimated_seconds_of_cells_have_the_right_size(n, d, n_classes, monkeypatch):
     """CPU seconds, so that other processes count little; a factor of 5 leaves room for other machines."""
     rng = np.random.default_rng(0)
     y = np.arange(n) % n_classes
@@ -140,7 +138,7 @@ def all_is_long(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["tan", "chow-liu", "kdb", "aode"])
-def test_pairs_of_many_columns_are_refused_before_they_are_counted(name, monkeypatch):
+def test_pairs_of_too_many_columns_are_refused_before_counting(name, monkeypatch):
     from posteriori.statistics.counts import CountTogether
 
     monkeypatch.setenv("POSTERIORI_MAX_GB", "2")
@@ -152,14 +150,14 @@ def test_pairs_of_many_columns_are_refused_before_they_are_counted(name, monkeyp
             fit(X, [0, 1, 0, 1])
 
 
-def test_folds_beyond_the_memory_are_refused_with_the_number_that_is_not(monkeypatch):
+def test_folds_beyond_memory_are_refused_with_a_possible_number(monkeypatch):
     monkeypatch.setenv("POSTERIORI_MAX_GB", "0.0001")
     X, y = load_penguins().drop("species"), load_penguins()["species"]
     with pytest.raises(ValueError, match=r"with 300 folds is not begun: .*; or ask for at most [0-9]+ folds"):
         out_of_fold(po.NaiveBayes(), X, y, folds=300)
 
 
-def test_long_fits_and_cross_validations_are_announced_at_the_line_of_the_user_and_done(all_is_long):
+def test_long_fits_are_announced_at_the_line_of_the_user(all_is_long):
     X, y = load_penguins().drop("species"), load_penguins()["species"]
     for begin, what in (
         (lambda: po.NaiveBayes().fit(X, y), "the fit takes about"),
@@ -179,7 +177,7 @@ def test_a_pool_reduces_its_folds_to_what_the_memory_holds(monkeypatch):
     assert 2 <= pool.out_of_fold_.fold.max() + 1 < 300
 
 
-def test_a_pool_leaves_out_the_candidates_of_the_most_memory_and_says_so(monkeypatch):
+def test_a_pool_leaves_out_candidates_of_most_memory_and_warns(monkeypatch):
     monkeypatch.setenv("POSTERIORI_MAX_GB", "0.0004")
     rng = np.random.default_rng(0)
     table = pl.DataFrame({"a": rng.normal(size=100), "b": rng.normal(size=100), "y": ["u", "v"] * 50})
@@ -192,7 +190,7 @@ def test_a_pool_leaves_out_the_candidates_of_the_most_memory_and_says_so(monkeyp
 
 @pytest.mark.parametrize("hidden", [True, False])
 @pytest.mark.parametrize("name", ["nb", "lda"])
-def test_work_of_em_rises_with_each_count_and_is_linear_in_starts(name, hidden):
+def test_work_of_em_rises_with_each_count_and_linearly_in_starts(name, hidden):
     blocks = planned(name)[0].blocks
     base = {"n_rows": 1000, "n_components": 3, "n_starts": 2, "n_steps": 5}
     one = work_of_em(blocks, **base, hidden=hidden).seconds
@@ -240,7 +238,7 @@ def test_a_candidate_beyond_the_memory_is_not_offered_by_name(monkeypatch):
         warn_of_left_out({"aode": "it takes 70 times the work of naive Bayes per row (limit 60)"}, {})
 
 
-def test_an_export_in_javascript_that_is_too_large_is_refused_before_it_is_written(monkeypatch):
+def test_a_too_large_javascript_is_refused_before_it_is_written(monkeypatch):
     from posteriori.javascript import export, values
 
     pool = po.GenerativeClassifier(members=["nb", "lda"]).fit(load_penguins(), "species")
@@ -367,7 +365,7 @@ def test_the_importance_of_many_pairs_is_measured_on_fewer_rows(monkeypatch):
             assert np.all(np.abs(held_out.information - all_rows.information) <= error)
 
 
-def test_a_long_comparison_is_announced_once_its_first_sizes_show_what_it_takes(all_is_long):
+def test_a_long_comparison_is_announced_after_its_first_sizes(all_is_long):
     done = []
     with pytest.warns(UserWarning, match=r"the rest of the comparison takes about") as seen:
         po.compare(["logistic"], load_penguins(), "species", sizes=[20, 100], repeats=3, progress=done.append)

@@ -190,7 +190,7 @@ def test_crps_is_the_mean_distance_minus_half_that_of_pairs(density):
 
 
 @given(densities(), st.integers(0, 10**6))
-def test_crps_and_log_loss_are_least_in_expectation_at_the_true_law(truth, seed):
+def test_crps_and_log_loss_are_least_at_the_true_distribution(truth, seed):
     other = PredictiveDensity(truth.cells, probabilities(truth.cells, seed) * 0.9 + truth.probability * 0.1)
     y, weight = nodes(truth.cells)  # crps is a quadratic of y within a cell
     mass = np.exp(at(truth.log_prob, y)) * weight[:, np.newaxis]
@@ -365,7 +365,7 @@ def test_quantiles_of_equal_atoms_do_not_leap_by_rounding():
         ([0.0, 0.0, 0.0, 1.0], 4.0),
     ],
 )
-def test_the_mode_is_of_the_heaviest_atom_or_of_the_densest_interval(probability, mode):
+def test_the_mode_is_of_the_heaviest_atom_or_densest_interval(probability, mode):
     cells = NumberCells(np.array([0.0, 0.0, 1.0, 4.0]), np.array([0.0, 1.0, 2.0, 4.0]))
     if mode == 1.0:
         cells = NumberCells(np.array([0.0, 0.0, 1.0, 4.0]), np.array([0.0, 0.5, 1.0, 4.0]))

@@ -92,7 +92,7 @@ def test_rows_are_read_again_under_the_fitted_model():
     assert (read.source.schema, read.target) == (model.model_.schema, model.target_)
 
 
-def test_learning_and_model_selection_call_no_private_method_of_an_estimator():
+def test_learning_calls_no_private_method_of_an_estimator():
     package = Path(po.__file__).parent
     found = [
         f"{path.name}:{node.lineno} {node.value.id}.{node.attr}"

@@ -98,7 +98,7 @@ def test_the_pool_of_a_row_is_the_mean_of_three_by_their_parts():
     assert_allclose(np.stack(pool.weights(parts), axis=1), parts @ weights, rtol=1e-12)
 
 
-def test_a_member_for_rows_of_which_little_is_known_changes_no_bit_of_a_whole_row():
+def test_a_member_for_partial_rows_changes_no_whole_row():
     rng = np.random.default_rng(1)
     logs = log_softmax(rng.normal(size=(200, 3, 4)), axis=1)
     cells = KnownCells(np.full(4, 0.25), 1.0, 4.0, np.empty((0, 4), np.bool_), 2.0)
@@ -132,7 +132,7 @@ def test_rows_alone_have_the_bits_that_they_have_in_a_table(hidden):
     assert np.array_equal(pool.predict_log_proba(hidden), alone)
 
 
-def test_nothing_known_gives_the_prior_beside_constant_columns_alone():
+def test_nothing_known_gives_the_prior_beside_constant_columns():
     table = pl.DataFrame({"one": [3.0] * 40, "same": ["a"] * 20 + [None] * 20, "void": [None] * 40})
     with pytest.warns(UserWarning, match="void"):
         model = po.GenerativeClassifier(["nb", "binned weighted"]).fit(table, list("uvvwuvvwwu" * 3 + "uuvvvwwwww"))
@@ -194,7 +194,7 @@ def test_every_engine_gives_the_posterior_of_partial_rows(model, hidden, tmp_pat
     assert_allclose(out.select(pl.col("^p_.*$").cast(pl.Float64)).to_numpy(), posterior, atol=1e-12)
 
 
-def test_an_explanation_begins_at_the_prior_and_adds_up_to_the_posterior(model, hidden):
+def test_an_explanation_leads_from_the_prior_to_the_posterior(model, hidden):
     found = model.explain(hidden)
     assert_allclose(found.log_prior, np.log(model.class_prior_))
     assert_allclose(
@@ -215,7 +215,7 @@ def test_an_explanation_begins_at_the_prior_and_adds_up_to_the_posterior(model, 
     ],
     ids=str,
 )
-def test_an_explanation_adds_up_where_the_posteriors_of_members_are_clipped(members, parameters, tmp_path):
+def test_an_explanation_sums_up_where_posteriors_are_clipped(members, parameters, tmp_path):
     """Of many columns that say the same, naive Bayes is off by thousands of nats; without smoothing, it rules out."""
     rng = np.random.default_rng(0)
     n = 240
@@ -241,7 +241,7 @@ def test_an_explanation_adds_up_where_the_posteriors_of_members_are_clipped(memb
     assert_allclose(factors, found.log_factors, rtol=1e-9, atol=1e-9)
 
 
-def test_hidden_cells_are_predicted_better_than_by_the_weights_of_whole_rows():
+def test_hidden_cells_are_predicted_better_than_by_whole_rows():
     """With half of the cells hidden, members that separate the classes by all columns together must fade."""
     rng = np.random.default_rng(0)
     table = pl.DataFrame({f"x{j}": rng.choice(["u", "v", "w"], 500) for j in range(6)})
@@ -274,7 +274,7 @@ def test_a_class_of_one_row_does_not_silence_the_members():
 
 
 @pytest.mark.parametrize("parameters", [{"missing": "informative"}, {"pool": "best"}])
-def test_where_gaps_are_evidence_or_one_member_stays_no_row_is_partial(parameters):
+def test_no_row_is_partial_with_informative_gaps_or_one_member(parameters):
     model = po.GenerativeClassifier(["nb", "tan 5"], **parameters).fit(PENGUINS, "species")
     assert model.known_cells_.typical == 0
     logs = np.stack([one.predict_log_proba(X) for one in model.members_.values()], axis=2)

@@ -63,7 +63,7 @@ def test_d_separation_is_independence_in_the_enumerated_joint(dag, seed):
 
 
 @given(dags())
-def test_a_pair_is_joined_by_an_active_trail_unless_it_is_separated(dag):
+def test_an_active_trail_joins_a_pair_unless_it_is_separated(dag):
     for x, y, chosen in splits(dag):
         found = active_trails(dag, x, y, chosen, limit=1000)
         assert found.d_separated == dag.d_separated(x, y, chosen)
@@ -87,7 +87,7 @@ def test_a_pair_is_joined_by_an_active_trail_unless_it_is_separated(dag):
 
 
 @given(dags())
-def test_the_markov_blanket_separates_from_all_others_and_is_the_least_that_does(dag):
+def test_the_markov_blanket_is_the_least_separating_set(dag):
     for x in dag.nodes:
         blanket = dag.markov_blanket(x)
         others = set(dag.nodes) - blanket - {x}

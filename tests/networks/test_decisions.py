@@ -12,7 +12,7 @@ from tests.networks.test_networks import random_network
 
 
 @given(st.integers(0, 10_000))
-def test_a_sensitivity_function_is_the_answer_of_the_changed_network(seed):
+def test_a_sensitivity_function_answers_as_the_changed_network(seed):
     net = random_network(seed, n=5, zeros=False)
     rng = np.random.default_rng(seed)
     open_names = [name for name in net.variables if len(net.states(name)) > 1]
@@ -44,7 +44,7 @@ def test_a_sensitivity_function_is_the_answer_of_the_changed_network(seed):
 
 
 @given(st.integers(0, 10_000))
-def test_the_value_of_information_is_the_gain_of_deciding_after_it(seed):
+def test_the_value_of_information_is_the_gain_from_knowing_it(seed):
     net = random_network(seed, n=5)
     rng = np.random.default_rng(seed)
     target = max(net.variables, key=lambda name: len(net.states(name)))
@@ -73,7 +73,7 @@ def test_the_value_of_information_is_the_gain_of_deciding_after_it(seed):
     assert nets == sorted(nets, reverse=True)
 
 
-def test_the_strength_of_an_edge_is_the_information_that_it_carries():
+def test_the_strength_of_an_edge_is_its_information():
     net = po.BayesianNetwork([("a", "c"), ("b", "c")])
     net.add_cpt("a", {"0": 0.5, "1": 0.5})
     net.add_cpt("b", {"0": 0.5, "1": 0.5})

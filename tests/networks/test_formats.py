@@ -54,7 +54,7 @@ def test_json_keeps_types_and_continuous_variables(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".net", ".dne", ".xdsl"])
-def test_names_that_are_no_identifiers_stand_beside_those_that_are(tmp_path, suffix):
+def test_names_that_are_no_identifiers_stand_beside_others(tmp_path, suffix):
     net = po.BayesianNetwork(
         cpts=[CPT("bad cough", [">=20", 'a"b\\'], {}, [0.5, 0.5]), CPT("bad_cough", ["x", "y"], {}, [0.1, 0.9])],
         properties={"": ["two\nlines", ""], "bad cough": ["a = \\n;", '"quoted"']},
@@ -314,7 +314,7 @@ def test_a_slash_within_a_word_is_no_comment(tmp_path):
 
 
 @pytest.mark.parametrize("package", ["networkx", "pgmpy", "pyagrum"])
-def test_a_library_that_is_absent_is_named_with_the_command_that_installs_it(monkeypatch, package):
+def test_an_absent_library_is_named_with_its_install_command(monkeypatch, package):
     for name in (package, f"{package}.models"):
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -322,7 +322,7 @@ def test_a_library_that_is_absent_is_named_with_the_command_that_installs_it(mon
         getattr(po.networks, f"to_{package}")(random_network(0))
 
 
-def test_the_order_of_parents_is_that_of_the_program_that_wrote_the_file(tmp_path):
+def test_the_order_of_parents_is_that_of_the_writing_program(tmp_path):
     """SMILE and UAI define the last parent as the faster one; pyAgrum, which names itself, lets the first be."""
     node = '<cpt id="{}"><state id="s"/><state id="t"/>{}<probabilities>{}</probabilities></cpt>'
     nodes = node.format("a", "", "0.5 0.5") + node.format("b", "", "0.5 0.5")
@@ -342,7 +342,7 @@ def test_the_order_of_parents_is_that_of_the_program_that_wrote_the_file(tmp_pat
         assert po.read_network(path).probability({c: states[0]}, given) == pytest.approx(b_given_s)
 
 
-def test_an_error_quotes_only_the_ends_of_a_number_of_5000_digits(tmp_path):
+def test_an_error_quotes_only_the_ends_of_a_very_long_number(tmp_path):
     path = tmp_path / "net.uai"
     path.write_text(f"BAYES {'9' * 5000}")
     with pytest.raises(ValueError, match=r"line 1: expected the number of variables.*found '9{3,}…9{3,}'$") as caught:

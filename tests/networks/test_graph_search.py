@@ -89,13 +89,13 @@ def test_a_score_of_another_name_or_kind_is_refused():
 
 @pytest.mark.parametrize("learn", [po.learn_network, learn_structure, bootstrap_structure], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("setting", ["required", "score", "max_parents", "method"])
-def test_a_setting_of_the_search_as_a_keyword_is_an_error_that_names_the_search(learn, setting):
+def test_a_search_setting_as_a_keyword_is_an_error_that_names_it(learn, setting):
     advice = f"{learn.__name__} has no parameter {setting!r}; use search=po.StructureSearch({setting}=…)"
     with pytest.raises(TypeError, match=f"^{re.escape(advice)}$"):
         learn(pl.DataFrame({"a": ["u", "v"], "b": ["p", "q"]}), **{setting: None})
 
 
-def test_a_keyword_of_nearly_the_same_name_is_an_error_that_names_it():
+def test_a_misspelt_keyword_is_an_error_that_names_the_right_one():
     with pytest.raises(TypeError, match="learn_network has no parameter 'statess'; did you mean 'states'"):
         po.learn_network(pl.DataFrame({"a": ["u", "v"]}), statess={})
     assert list(inspect.signature(po.learn_network).parameters)[:2] == ["table", "search"]
@@ -107,7 +107,7 @@ def test_a_keyword_of_nearly_the_same_name_is_an_error_that_names_it():
 @given(
     st.integers(0, 10_000), st.sampled_from(["bic", "aic", "bdeu"]), st.sampled_from([0, 5]), st.sampled_from([0, 2])
 )
-def test_hill_climbing_finds_an_acyclic_summit_within_the_constraints(seed, score, tabu, restarts):
+def test_hill_climbing_finds_an_acyclic_summit_within_limits(seed, score, tabu, restarts):
     rng = np.random.default_rng(seed)
     frame = random_cases(rng, 150, (2, 3, 2, 2, 3))
     names = frame.columns
@@ -284,7 +284,7 @@ def test_no_tree_is_more_likely_than_that_of_chow_and_liu(seed):
     assert_allclose(found.log_likelihood(frame).sum(), best, rtol=1e-9)
 
 
-def test_a_penalised_tree_leaves_out_edges_that_are_not_worth_their_parameters():
+def test_a_penalised_tree_omits_edges_that_cost_too_much():
     rng = np.random.default_rng(0)
     a = rng.integers(0, 2, 1000)
     frame = pd.DataFrame({"a": a, "b": a ^ (rng.random(1000) < 0.1), "c": rng.integers(0, 3, 1000)})

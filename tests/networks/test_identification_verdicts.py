@@ -90,7 +90,7 @@ def random_question(seed):
 @pytest.mark.parametrize(
     "seed", [*range(25), *(pytest.param(k, marks=[pytest.mark.oracle, pytest.mark.long]) for k in range(25, 300))]
 )
-def test_two_networks_agree_exactly_where_the_verdict_is_not_identifiable(seed):
+def test_two_networks_show_that_an_effect_is_not_identifiable(seed):
     dag, y, x, given = random_question(seed)
     found = identify(dag, y, x, given, ("u", "w"))
     net = Network(dag, ("u", "w"))

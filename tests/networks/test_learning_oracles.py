@@ -182,7 +182,7 @@ def all_dags(names):
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(k, marks=[pytest.mark.oracle, pytest.mark.long]) for k in range(1, 20))]
 )
-def test_structural_em_ends_where_no_graph_has_a_better_expected_score(seed):
+def test_structural_em_ends_where_no_graph_scores_better(seed):
     """The fixed point of Friedman (1998), over all 25 graphs; another may have a better BIC of the known cells."""
     rng = np.random.default_rng(seed)
     names = ("a", "b", "c")

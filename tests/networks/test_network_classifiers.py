@@ -131,7 +131,7 @@ def with_numbers(n=300):
     ],
     ids=["mixed naive Bayes", "mixed tree", "LDA", "QDA"],
 )
-def test_a_classifier_of_numbers_and_its_network_give_one_posterior(model, dropped):
+def test_a_classifier_of_numbers_and_its_network_agree(model, dropped):
     frame = with_numbers().drop(dropped)
     fitted = model.fit(frame, "kind")
     network = fitted.to_network()
@@ -152,7 +152,7 @@ def test_a_classifier_of_numbers_and_its_network_give_one_posterior(model, dropp
 @pytest.mark.parametrize(
     "model", [po.NaiveBayes(distributions="binned"), po.TreeAugmentedNaiveBayes()], ids=["naive Bayes", "TAN"]
 )
-def test_bins_are_states_and_the_posterior_is_that_of_the_classifier(model):
+def test_bins_are_states_and_the_classifier_gives_the_posterior(model):
     penguins = load_penguins()
     network = model.fit(penguins, "species").to_network()
     cuts = {column.name: column.cuts for column in model.schema_.columns if column.cuts}

@@ -154,7 +154,7 @@ ATTRIBUTES = " ".join(f'a{i}="1"' for i in range(300_000))
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_hostile_files_are_refused_in_one_sentence_and_little_memory(read, content, message):
+def test_hostile_files_are_refused_in_one_sentence_cheaply(read, content, message):
     tracemalloc.start()
     try:
         with pytest.raises(ValueError, match=message) as caught:
@@ -185,7 +185,7 @@ def test_a_table_of_too_many_cells_is_refused_before_it_is_made(read):
 # Round trips ----------------------------------------------------------------------------------------------------
 
 
-def test_properties_and_states_that_are_empty_or_have_several_lines_come_back(tmp_path):
+def test_empty_and_multiline_properties_and_states_come_back(tmp_path):
     net = po.BayesianNetwork(
         cpts=[CPT("a", ["", "two\nlines"], {}, [0.5, 0.5])], properties={"": [""], "a": ["", "tab\tand\nline"]}
     )
@@ -210,7 +210,7 @@ def test_what_a_format_cannot_hold_is_refused_when_it_is_written(tmp_path, lette
             assert po.read_network(tmp_path / name) == net
 
 
-def test_a_variable_without_a_name_is_drawn_but_has_no_place_in_a_text(read, tmp_path):
+def test_a_nameless_variable_is_drawn_but_not_written(read, tmp_path):
     with pytest.raises(ValueError, match="line 1: a variable has an empty name"):
         read('network n {} variable "" { type discrete [2] {x y}; } probability ("") { table 0.5 0.5; }')
     net = po.BayesianNetwork(cpts=[CPT("", ["x", "y"], {}, [0.5, 0.5])])

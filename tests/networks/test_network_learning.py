@@ -100,7 +100,7 @@ def test_stated_states_stay_and_learned_ones_are_forgotten():
     assert net.states("rain") == ("yes", "maybe", "no")
 
 
-def test_a_configuration_that_no_row_shows_is_left_uniform_with_one_warning():
+def test_an_unseen_configuration_is_uniform_with_one_warning():
     net = po.BayesianNetwork([("rain", "wet")], states={"rain": ["no", "maybe", "yes"]})
     with pytest.warns(UserWarning, match=r"left uniform: 'wet' where rain = 'maybe'; set alpha") as caught:
         net.fit(pl.DataFrame(DAYS), alpha=0)
@@ -161,7 +161,7 @@ def expected_by_enumeration(net, frame, scope):
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0.0, 0.7]))
-def test_em_ends_where_expected_counts_give_the_same_tables_and_never_falls(seed, alpha):
+def test_em_ends_at_a_fixed_point_and_never_falls(seed, alpha):
     rng = np.random.default_rng(seed)
     frame = random_cases(rng, 25, (2, 3, 2), 0.25)
     dag = random_dag(rng, frame.columns)
@@ -243,7 +243,7 @@ def test_tables_that_cannot_be_learned_from_are_refused(table, more, message):
         po.BayesianNetwork([("rain", "wet")], **more).fit(pl.DataFrame(table))
 
 
-def test_a_state_that_a_data_type_declares_but_the_network_lacks_is_refused_where_a_row_has_it():
+def test_a_declared_state_unknown_to_the_network_is_refused():
     kind = pl.Enum(["yes", "no", "maybe"])
     net = po.BayesianNetwork([("rain", "wet")], states={"rain": ["yes", "no"]})
     frame = pl.DataFrame(DAYS, schema_overrides={"rain": kind})
@@ -331,7 +331,7 @@ def test_rows_beyond_memory_give_the_same_network(rows_in_engines, engine):
         po.BayesianNetwork(expected.edges, states={"a": ["x", "z"]}).fit(engines[engine])
 
 
-def test_narrow_numbers_are_compared_with_the_largest_without_overflow():
+def test_narrow_numbers_are_compared_without_overflow():
     x = np.random.default_rng(0).normal(size=40)
     wide = pl.DataFrame({"a": x, "b": 2.0 * x + 1.0})
     narrow, expected = (po.learn_network(frame) for frame in (wide.cast(pl.Float32), wide))

@@ -171,7 +171,7 @@ def test_bad_questions_are_named(question, error, message):
         question(sprinkler())
 
 
-def test_a_network_beyond_the_limit_is_refused_with_the_size_and_sampled():
+def test_a_too_large_network_is_refused_with_its_size_or_sampled():
     rng = np.random.default_rng(0)
     roots = [f"r{i}" for i in range(12)]
     cpts = [CPT(name, ["a", "b"], {}, [0.3, 0.7]) for name in roots]

@@ -57,7 +57,7 @@ def boxes(net):
     return {one.find(f"{SVG}title").text.split("\n")[0]: one for one in with_box}
 
 
-def test_a_network_is_a_graph_with_the_length_of_each_bar_as_its_marginal(network):
+def test_a_network_is_a_graph_with_marginals_as_bars(network):
     found = boxes(network)
     assert list(found) == list(network.variables)
     marginals = network.query(joint=False)
@@ -119,7 +119,7 @@ def test_networks_of_more_than_40_variables_are_tables():
     assert "… and 1 more variables" in net._repr_html_()
 
 
-def test_a_picture_does_not_import_matplotlib_and_neither_does_the_module_of_plots():
+def test_pictures_and_plots_do_not_import_matplotlib():
     code = (
         "import sys, posteriori as po, posteriori.plotting; net = po.BayesianNetwork([('a', 'b')]); "
         "net._repr_html_(); assert 'matplotlib' not in sys.modules"

@@ -57,7 +57,7 @@ def signature(dag):
     return frozenset(joined), frozenset(effects)
 
 
-def test_the_cpdag_has_the_edges_that_all_equivalent_graphs_share():
+def test_the_cpdag_has_the_edges_of_all_equivalent_graphs():
     """Against the enumeration of all 543 graphs of four variables."""
     classes = {}
     for dag in all_dags("abcd"):

@@ -427,7 +427,7 @@ def test_groups_of_categories_with_huge_numbers_take_no_memory(path):
     refused(path, "groups", content=crafted, match="a group of categories has no category")
 
 
-def test_a_file_that_does_not_say_whether_classes_are_closed_leaves_them_open(path):
+def test_classes_are_open_unless_the_file_declares_them_closed(path):
     content, arrays = parts_of("numbers")
     assert content["fitted"]["fields"].pop("classes_closed") is False
     fuzzed.forge(path, json.dumps(content), arrays)
@@ -452,7 +452,7 @@ def test_a_mixture_without_sums_knows_no_ranges(path):
 
 
 @pytest.mark.parametrize("size", [-1, 1 << 70])
-def test_a_stream_of_an_impossible_size_is_refused_before_it_is_unpacked(size):
+def test_a_stream_of_impossible_size_is_refused_before_unpacking(size):
     with pytest.raises(ValueError, match="cannot have the size"):
         model_files._inflated(model_files._deflated(b"0" * 100), size)
 

@@ -73,7 +73,7 @@ BOMBS = [unread_array, array_by_planes, many_arrays, arrays_together, nested_lis
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
-def test_a_file_that_would_take_over_a_thousand_times_its_size_is_refused(bomb, parts, path):
+def test_a_file_that_unpacks_a_thousandfold_is_refused(bomb, parts, path):
     content, packed, stored = bomb(*parts)
     path.write_bytes(model_files.file_of(content, json.dumps(packed), stored))
     del content, packed, stored
@@ -171,7 +171,7 @@ def test_equal_networks_write_equal_bytes(path):
 
 
 @pytest.mark.filterwarnings("ignore:column 'none' has no cell with a value")
-def test_a_column_without_a_value_is_read_again_with_the_cut_points_that_are_stated(path):
+def test_a_valueless_column_is_read_again_with_stated_cut_points(path):
     X = pl.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "none": pl.Series([None] * 4, dtype=pl.Float64)})
     model = po.NaiveBayes(distributions={"none": po.Binned([60.0, 75.0])}).fit(X, ["p", "q", "p", "q"])
     po.save(model, path)

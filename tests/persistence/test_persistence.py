@@ -423,7 +423,7 @@ def test_arrays_of_every_kind_are_read_as_they_were(array, times, path):
 
 
 @pytest.mark.parametrize("model", [po.AveragedOneDependence(), po.KDependenceBayes(k=2)])
-def test_files_hold_counts_once_and_no_tables_that_follow_from_them(model, path):
+def test_files_hold_counts_once_and_no_derived_tables(model, path):
     rng = np.random.default_rng(0)
     X = pl.DataFrame({f"x{j}": rng.integers(0, 30, 100).astype(str) for j in range(3)})
     po.save(model.fit(X, rng.integers(0, 2, 100)), path)
@@ -452,7 +452,7 @@ def test_a_content_that_is_not_of_its_stated_size_is_refused(size, message, path
         (None, "is not valid|cannot be unpacked|does not hold"),
     ],
 )
-def test_a_packed_array_that_is_not_what_the_header_says_is_refused(path, change, message):
+def test_a_packed_array_unlike_its_header_is_refused(path, change, message):
     po.save(large_model()[0], path)
     with safetensors.safe_open(path, framework="numpy") as opened:
         arrays = {name: opened.get_tensor(name) for name in opened.keys() if name != "content"}  # noqa: SIM118

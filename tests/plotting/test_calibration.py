@@ -25,7 +25,7 @@ from tests.plotting.tables import MEASURES, PENGUINS, TABLES
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
 @pytest.mark.parametrize("n_bins", [1, 4, 10])
-def test_calibration_of_two_classes_is_that_of_scikit_learn_and_of_a_loop(strategy, n_bins):
+def test_calibration_of_two_classes_equals_scikit_learn_and_loop(strategy, n_bins):
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 500)
     X = rng.normal(y[:, np.newaxis] * [0.5, 0.3, 0.8], 1.0)
@@ -55,7 +55,7 @@ def test_calibration_of_two_classes_is_that_of_scikit_learn_and_of_a_loop(strate
         assert_allclose(segment[:, 1], [interval.low, interval.high], atol=1e-4)
 
 
-def test_calibration_draws_each_of_several_classes_or_the_one_asked_for(model):
+def test_calibration_draws_each_class_or_the_one_asked_for(model):
     ax = plot_calibration(model, PENGUINS, "species", strategy="uniform")
     assert len(ax.lines) == 4
     one = plot_calibration(model, PENGUINS, "species", strategy="uniform", label="Gentoo")
@@ -73,7 +73,7 @@ def test_calibration_of_given_probabilities_is_that_of_the_rows(table):
         assert_allclose(line.get_data(), other.get_data())
 
 
-def test_curves_of_given_probabilities_are_those_of_the_rows_with_their_area_in_the_legend(model):
+def test_curves_of_given_probabilities_have_areas_in_the_legend(model):
     posterior = model.predict_proba(PENGUINS.drop("species"))
     labels = PENGUINS["species"].to_numpy()
     for draw in (plot_roc, plot_precision_recall, plot_lift):

@@ -19,7 +19,7 @@ from tests.plotting.tables import PENGUINS, TABLES, winners
 
 @TABLES
 @pytest.mark.parametrize("by_name", [True, False])
-def test_regions_are_what_the_model_predicts_with_the_rest_missing(table, by_name):
+def test_regions_are_predictions_with_the_other_cells_missing(table, by_name):
     columns = ["bill_length_mm", "island", "bill_depth_mm", "flipper_length_mm"]
     frame = PENGUINS.select(columns)
     rows, labels = table(frame), PENGUINS["species"].to_numpy()

@@ -67,7 +67,7 @@ def test_a_narrow_class_beside_a_wide_one_keeps_its_area():
     assert_allclose(areas(ax), 1.0, atol=2e-3)
 
 
-def test_joint_curves_have_the_priors_as_areas_and_add_up_to_that_of_all_rows(model):
+def test_joint_curves_have_the_priors_as_areas_and_add_up(model):
     ax = plot_densities(model, "bill_length_mm", X=PENGUINS, joint=True)
     assert_allclose(areas(ax), [*model.class_prior_, 1.0], atol=2e-3)
     *classes, everyone = (line.get_ydata() for line in ax.lines)
@@ -86,7 +86,7 @@ def test_histograms_of_the_rows_have_the_area_of_their_curve(model, joint, featu
 
 
 @TABLES
-def test_bars_of_categories_are_their_probabilities_and_circles_their_shares(table):
+def test_bars_of_categories_are_probabilities_circles_shares(table):
     rows = PENGUINS.select("island", "sex")
     labels = PENGUINS["species"].to_numpy()
     model = po.NaiveBayes(alpha=3.0).fit(table(rows), labels)
@@ -100,7 +100,7 @@ def test_bars_of_categories_are_their_probabilities_and_circles_their_shares(tab
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["Biscoe", "Dream", "Torgersen"]
 
 
-def test_bars_of_all_rows_are_the_mixture_and_joint_bars_sum_to_the_priors(model):
+def test_bars_of_all_rows_are_the_mixture_joint_bars_the_priors(model):
     ax = plot_densities(model, "sex", X=PENGUINS)
     mixture = sum(p * heights(ax, c) for c, p in enumerate(model.class_prior_))
     assert_allclose(heights(ax, 3), mixture)

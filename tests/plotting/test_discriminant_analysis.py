@@ -67,7 +67,7 @@ def test_two_classes_lie_along_one_direction():
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["female", "male"]
 
 
-def test_regions_and_densities_of_a_discriminant_analysis_integrate_the_other_columns_out(gaussian):
+def test_regions_and_densities_integrate_the_other_columns_out(gaussian):
     ax = plot_densities(gaussian, "bill_length_mm")
     x, density = ax.lines[0].get_xydata().T
     covariance = gaussian.covariance_ if gaussian.covariance_.ndim == 2 else gaussian.covariance_[0]

@@ -34,7 +34,7 @@ def curve(ax):
     return next(line for line in ax.lines if len(line.get_xdata()) > 2)
 
 
-def test_where_factors_add_up_the_effect_is_the_factor_of_explain_for_every_row(naive):
+def test_where_factors_add_up_the_effect_is_that_of_explain(naive):
     ax = plot_effect(naive, "bill_length_mm", TWO, "species")
     cells, effect = curve(ax).get_data()
     rows = pl.concat([TWO[:1].drop("species")] * len(cells)).with_columns(bill_length_mm=pl.Series(cells))
@@ -89,7 +89,7 @@ def test_errors_name_the_class(naive):
     assert not plt.get_fignums()
 
 
-def test_a_heavy_tail_gets_a_logarithmic_axis_on_which_areas_are_probabilities():
+def test_a_heavy_tail_gets_a_logarithmic_axis_with_true_areas():
     rng = np.random.default_rng(0)
     assert Scale.of(rng.normal(size=1000)).width is None
     assert Scale.of(rng.normal(1e6, 1.0, size=1000)).width is None

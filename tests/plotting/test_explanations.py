@@ -42,7 +42,7 @@ def test_the_waterfall_ends_at_the_log_odds_of_the_posterior(table, row):
     assert ax.get_xlabel() == f"log-odds of {model.classes_[first]} against {model.classes_[second]} (nats)"
 
 
-def test_the_steps_are_those_of_the_explanation_and_named_with_their_cells(model):
+def test_the_steps_are_those_of_the_explanation_with_their_cells(model):
     explanation = model.explain(PENGUINS)
     ax = plot_explanation(explanation, row=9, label="Gentoo", against="Adelie")
     names = [tick.get_text() for tick in ax.get_yticklabels()]

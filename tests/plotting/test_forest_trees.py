@@ -49,7 +49,7 @@ def holds(condition, row):
     return str(row[name]) in names.replace(" or ", ", ").split(", ")
 
 
-def test_shares_and_classes_are_those_of_the_rows_that_meet_the_conditions():
+def test_shares_and_classes_are_of_rows_that_meet_conditions():
     table = load_penguins().drop_nulls().drop("island")  # without it no node lacks a category
     forest = po.GenerativeForest(n_trees=10, strength=1e-6, combine="geometric").fit(table, "species")
     rows = table.to_dicts()
@@ -83,7 +83,7 @@ def test_deeper_nodes_are_folded_and_counted(penguins):
     assert str(penguins.outline(2, max_depth=0)).endswith(f"… {whole.nodes[0].n_leaves} leaves")
 
 
-def test_other_priors_change_the_class_distributions_as_they_change_the_posterior():
+def test_other_priors_change_class_distributions_of_trees_too():
     table = load_penguins()
     priors = {"Adelie": 0.8, "Chinstrap": 0.1, "Gentoo": 0.1}
     forest = po.GenerativeForest(n_trees=5, priors=priors).fit(table, "species")

@@ -115,7 +115,7 @@ def test_many_columns_fit_on_a_page(model):
     assert min(text.get_fontsize() for text in ax.texts if text.get_text().startswith("a_long")) > 6.0
 
 
-def test_a_chain_stands_upright_and_a_layout_is_the_same_each_time():
+def test_a_chain_stands_upright_and_its_layout_is_repeatable():
     size = dict.fromkeys("abc", (1.0, 0.5))
     layout = layered(size, [("a", "b"), ("b", "c")])
     assert np.ptp([x for x, _ in layout.centre.values()]) < 1e-6

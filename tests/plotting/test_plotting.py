@@ -62,7 +62,7 @@ def test_the_axes_given_is_drawn_on_and_returned(model, draw):
 
 
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
-def test_every_text_lies_within_the_figure_and_no_legend_over_the_axes(model, draw):
+def test_texts_lie_in_the_figure_and_legends_beside_the_axes(model, draw):
     ax = draw(model)
     ax.figure.canvas.draw()
     box = ax.get_tightbbox()
@@ -79,7 +79,7 @@ def unknown_but(features, rows):
     return rows.with_columns(pl.lit(None, rows.schema[name]).alias(name) for name in others)
 
 
-def test_densities_of_a_pool_are_the_mixture_of_its_members_and_have_area_one(pool):
+def test_densities_of_a_pool_are_a_mixture_of_area_one(pool):
     for feature in ("bill_length_mm", "island"):
         drawn = plot_densities(pool, feature)
         alone = {name: plot_densities(one, feature) for name, one in pool.members_.items()}
@@ -125,7 +125,7 @@ def _centres(ax, axis):
 
 
 @pytest.mark.parametrize("feature", ["bill_length_mm", "island"])
-def test_along_one_feature_the_posterior_stands_above_the_joint_densities(feature, pool):
+def test_along_a_feature_the_posterior_is_above_the_densities(feature, pool):
     for model in (pool, po.NaiveBayes().fit(PENGUINS, "species")):
         upper = plot_decision_regions(model, PENGUINS, "species", features=(feature,), resolution=20)
         lower = upper.figure.axes[1]
@@ -157,7 +157,7 @@ def test_a_model_of_one_feature_is_drawn_along_it():
     assert len(free.figure.axes) == 2
 
 
-def test_gaussian_pictures_of_a_pool_are_those_of_its_weightiest_gaussian_member(pool):
+def test_gaussian_pictures_of_a_pool_show_its_main_gaussian(pool):
     lda = pool.members_["lda"]
     pair = {"features": ("bill_length_mm", "bill_depth_mm")}
     for draw in (lambda m: plot_covariances(m, **pair), lambda m: plot_discriminants(m, PENGUINS, "species")):

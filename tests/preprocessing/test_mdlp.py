@@ -182,7 +182,7 @@ def test_a_weight_repeats_a_row(rows):
 
 
 @given(labelled_columns(), st.randoms(use_true_random=False))
-def test_neither_the_order_of_the_rows_nor_the_names_of_the_classes_matter(rows, random):
+def test_class_names_and_the_order_of_rows_do_not_matter(rows, random):
     values, labels, _ = rows
     order = list(range(len(values)))
     random.shuffle(order)
@@ -361,7 +361,7 @@ def test_a_fitted_discretizer_can_be_pickled(frame):
     assert_array_equal(copy.transform(frame), discretizer.transform(frame))
 
 
-def test_many_rows_are_cut_near_the_best_place_and_transformed_in_batches():
+def test_many_rows_are_cut_near_the_best_place_in_batches():
     values = np.arange(200_000.0).reshape(-1, 1)
     values[::7] = np.nan
     discretizer = po.preprocessing.MDLPDiscretizer().fit(values, np.arange(200_000) >= 150_000)

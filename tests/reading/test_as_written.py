@@ -109,7 +109,7 @@ def kept(written, read):
 
 
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 30))])
-def test_columns_are_read_unchanged_or_with_a_note_that_names_them(seed, tmp_path):
+def test_columns_are_read_unchanged_or_a_note_names_them(seed, tmp_path):
     r = random.Random(seed)
     n = r.randint(8, 80)
     columns = {name: [make(r) for _ in range(n)] for name, make in KINDS.items()}
@@ -142,7 +142,7 @@ def test_columns_are_read_unchanged_or_with_a_note_that_names_them(seed, tmp_pat
         ["-01", "-02"],
     ],
 )
-def test_codes_stay_text_in_features_labels_and_stated_categories(cells, tmp_path):
+def test_codes_stay_text_in_features_labels_and_categories(cells, tmp_path):
     written = [cells[i % len(cells)] for i in range(60)]
     (tmp_path / "t.csv").write_text("x,z,y\n" + "".join(f"{cell},{i % 7},{cell}\n" for i, cell in enumerate(written)))
     model = po.NaiveBayes().fit(tmp_path / "t.csv", "y")
@@ -153,7 +153,7 @@ def test_codes_stay_text_in_features_labels_and_stated_categories(cells, tmp_pat
 
 
 @NO_NOTES
-def test_a_column_that_is_stated_as_a_category_keeps_the_spelling_of_its_cells(tmp_path):
+def test_a_column_stated_as_a_category_keeps_its_spelling(tmp_path):
     for cells in (["1.10", "1.1"], ["1.50", "2.50"], ["10 kg", "5 kg"], ["1,000", "2"], ["12 %", "3"], [" 1", "2"]):
         written = [cells[i % 2] for i in range(60)]
         rows = "".join(f'"{cell}",{i % 7},{"ab"[i % 3 == 0]}\n' for i, cell in enumerate(written))
@@ -208,7 +208,7 @@ def test_codes_in_one_file_are_codes_in_all(tmp_path):
         assert po.scan([tmp_path / name for name in names]).types["x"] == pl.String
 
 
-def test_a_model_of_numbers_reads_new_rows_as_numbers_whatever_they_look_like(tmp_path):
+def test_a_model_of_numbers_reads_all_new_rows_as_numbers(tmp_path):
     path, y = _table(tmp_path, ["1.5", "2.5", "3.5"])
     model = po.NaiveBayes().fit(path, y)
     expected = model.predict_proba([{"x": 1.0}, {"x": None}, {"x": 3.0}])
@@ -310,13 +310,13 @@ def test_more_lines_to_skip_than_there_are_is_said(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["x," * 200_000 + "\n1,2\n", '[{"a":1},' * 200_000, "1," * 120_000 + "\r2,3\r"])
-def test_a_file_whose_first_line_is_no_header_is_refused_before_memory_is_taken(text, tmp_path):
+def test_a_file_without_a_header_is_refused_before_taking_memory(text, tmp_path):
     (tmp_path / "t.csv").write_text(text)
     with pytest.raises(ValueError, match=r"the first line of .* has .* cells or more; is it a table"):
         po.scan(tmp_path / "t.csv")
 
 
-def test_written_numbers_are_read_the_same_by_expression_and_by_series():
+def test_expressions_and_series_read_written_numbers_alike():
     cells = pl.Series("x", ["$1,000", "(2.5)", "3-", "−4", "12,34,567", "1e5", "5 kg", " 6 ", "7\u00a0000", "+8"])
     values = [1000.0, -2.5, -3.0, -4.0, 1234567.0, 1e5, 5.0, 6.0, 7000.0, 8.0]
     from posteriori.reading.written_numbers import as_number, to_numbers
@@ -377,7 +377,7 @@ def test_columns_of_plain_numbers_are_converted_without_patterns(tmp_path):
 
 
 @pytest.mark.parametrize("mark", ["-", "n/a", "Unknown", "NAN", "-nan", "NaT", "<NA>", "?", '"k.A."'])
-def test_marks_below_the_first_rows_are_missing_in_training_and_new_rows(mark, tmp_path):
+def test_marks_below_the_first_rows_are_missing_in_all_rows(mark, tmp_path):
     lines = [f"{i % 50},{i % 7},{'ab'[i % 2]}" for i in range(12_000)]
     (tmp_path / "t.csv").write_text("x,z,y\n" + "\n".join([*lines, f"{mark},1,a"]) + "\n")
     (tmp_path / "new.csv").write_text("x,z,y\n" + "\n".join([*lines, *[f"{mark},1,a"] * 9_000]) + "\n")
@@ -409,7 +409,7 @@ def test_a_country_below_the_first_rows_is_kept(tmp_path):
 
 @NO_NOTES
 @pytest.mark.parametrize("stated", [["x"], [0], [True, False], "all"])
-def test_columns_that_are_stated_by_place_keep_the_spelling_of_their_cells(stated, tmp_path):
+def test_columns_stated_by_place_keep_their_spelling(stated, tmp_path):
     path, y = _table(tmp_path, ["1.10", "1.1", "2"])
     columns = po.Columns(categorical_features=stated)
     for rows, labels in ((path, y), (po.scan(path), y), (po.scan(path, y), None)):
@@ -421,7 +421,7 @@ def test_columns_that_are_stated_by_place_keep_the_spelling_of_their_cells(state
 
 @NO_NOTES
 @pytest.mark.parametrize("cells", [["1", "2"], ["1.10", "1.1"], ["5 kg", "6 kg"], ["2024-01-01", "2024-01-02"]])
-def test_categories_that_are_declared_are_read_as_they_are_written(cells, tmp_path):
+def test_declared_categories_are_read_as_they_are_written(cells, tmp_path):
     path, y = _table(tmp_path, cells)
     model = po.NaiveBayes().fit(po.scan(path, y, categories={"x": cells}))
     assert model.schema_.columns[0].categories == tuple(cells)

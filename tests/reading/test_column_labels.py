@@ -76,7 +76,7 @@ def test_chosen_columns_of_an_array_are_found_in_the_whole(frame):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
-def test_other_numbers_than_those_of_an_array_are_not_matched_silently():
+def test_a_different_number_of_columns_is_not_matched_silently():
     model = po.NaiveBayes().fit(CELLS, Y)
     with pytest.warns(UserWarning, match="X has feature names, but NaiveBayes was fitted without"):
         model.predict(pd.DataFrame(CELLS, columns=[1, 2, 3]))
@@ -91,7 +91,7 @@ def test_labels_that_occur_twice(labels):
         po.NaiveBayes().fit(pd.DataFrame(CELLS, columns=pd.Index(labels, tupleize_cols=False)), Y)
 
 
-def test_a_number_that_is_a_label_and_the_index_of_another_column():
+def test_a_number_may_be_a_label_and_another_columns_index():
     frame = pd.DataFrame(CELLS.round(), columns=[1, 2, 3])
     with pytest.raises(ValueError, match="names 1, a name and the index of another column; give the name '1'"):
         po.NaiveBayes(columns=po.Columns(categorical_features=[1])).fit(frame, Y)

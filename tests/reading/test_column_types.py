@@ -130,7 +130,7 @@ def test_a_type_is_read_right_or_refused_by_name(table, same):
         assert np.isfinite(model.predict_proba(drawn)).all()
 
 
-def test_a_column_that_the_model_does_not_have_may_be_of_any_type():
+def test_a_column_unknown_to_the_model_may_be_of_any_type():
     rows = pa.table({"x": _NUMBERS, "o": _OTHER})
     model = po.NaiveBayes().fit(rows, _Y)
     wider = rows.append_column("beside", pa.array([[1]] * 12, pa.list_view(pa.int64())))

@@ -322,7 +322,7 @@ def test_what_prevents_that_dates_are_read_is_said(cells, reason):
     assert type_of_strings(pl.Series(cells)) == (None, reason)
 
 
-def test_dates_whose_day_and_month_cannot_be_told_apart_stay_strings(tmp_path):
+def test_dates_with_ambiguous_day_and_month_stay_strings(tmp_path):
     cells = ["03/04/2024", "05/06/2024"] * 20
     pl.DataFrame({"when": cells, "y": ["a", "b"] * 20}).write_csv(tmp_path / "rows.csv")
     with pytest.warns(UserWarning, match="'when' holds dates whose day and month cannot be distinguished"):
@@ -424,7 +424,7 @@ def test_versions_and_years_of_unclear_place_stay_strings(cells, tmp_path):
     assert po.scan(tmp_path / "t.csv").types["when"] == pl.String
 
 
-def test_two_digit_years_whose_day_and_month_are_unclear_are_warned_of(tmp_path):
+def test_ambiguous_two_digit_years_are_warned_of(tmp_path):
     (tmp_path / "t.csv").write_text("when,y\n1/2/19,a\n3/4/20,b\n")
     with pytest.warns(UserWarning, match="day and month cannot be distinguished"):
         assert po.scan(tmp_path / "t.csv").types["when"] == pl.String

@@ -56,7 +56,7 @@ def test_files_of_several_spellings_are_one_table(tmp_path):
     assert_frame_equal(read(tmp_path), pl.concat([ROWS] * 3))
 
 
-def test_a_file_without_fractions_has_the_decimal_mark_of_the_others(tmp_path):
+def test_a_file_without_fractions_has_the_others_decimal_mark(tmp_path):
     (tmp_path / "a.csv").write_text("x;y\n1;a\n2;b\n")
     (tmp_path / "b.csv").write_text("x;y\n1,5;a\n2;b\n")
     assert po.scan(tmp_path).types["x"] == pl.Float64
@@ -132,14 +132,14 @@ def test_columns_with_negative_numbers_in_parentheses_are_named(tmp_path):
         (["2.301", "948", "0.007", "3"], {}),
     ],
 )
-def test_numbers_whose_decimal_mark_may_separate_thousands_are_found(cells, doubtful, tmp_path):
+def test_decimal_marks_that_may_separate_thousands_are_found(cells, doubtful, tmp_path):
     (tmp_path / "a.csv").write_text("x;y\n" + "".join(f"{cell};a\n" for cell in cells))
     assert po.scan(tmp_path / "a.csv").doubtful_numbers == doubtful
     for decimal in ",.":
         assert po.scan(tmp_path / "a.csv", decimal=decimal).doubtful_numbers == {}
 
 
-def test_a_fraction_in_another_column_shows_what_the_decimal_mark_is(tmp_path):
+def test_a_fraction_in_another_column_shows_the_decimal_mark(tmp_path):
     (tmp_path / "a.csv").write_text("x;z\n2.301;1\n948;0.5\n1.007;2\n")
     assert po.scan(tmp_path / "a.csv").doubtful_numbers == {}
 
@@ -263,7 +263,7 @@ def test_a_damaged_file_in_another_encoding_is_refused(tmp_path):
         po.scan(tmp_path / "rows.csv.gz", encoding="utf-16")
 
 
-def test_the_line_of_a_fault_is_sought_in_what_a_damaged_file_still_holds(tmp_path):
+def test_the_line_of_a_fault_is_found_in_a_damaged_file(tmp_path):
     path = tmp_path / "rows.csv.gz"
     path.write_bytes(spoiled("zeros"))
     file = TableFile(path, "csv", path)

@@ -156,7 +156,7 @@ def test_what_is_an_identifier(column):
     assert schema.of_kind("ignored") == (0,)
 
 
-def test_more_categories_than_codes_are_an_identifier_and_no_error():
+def test_more_categories_than_codes_are_an_identifier():
     n = 70_000
     table = pl.DataFrame({"name": [f"n{k}" for k in range(n)], "x": np.arange(n) % 7 * 1.0, "y": ["a", "b"] * (n // 2)})
     fitted = _ignored(po.NaiveBayes(), table, "y")
@@ -305,7 +305,7 @@ def test_row_numbers_add_up(numbers, cuts):
         assert whole.step == (steps.pop() if len(steps) == 1 else 0)
 
 
-def test_a_random_subset_of_many_values_estimates_the_share_of_unseen_values():
+def test_a_random_subset_estimates_the_share_of_unseen_values():
     rng = np.random.default_rng(0)
     values = rng.integers(0, 200_000, 300_000).astype(np.uint64)
     hashes = pl.Series(values).hash().to_numpy()
@@ -316,7 +316,7 @@ def test_a_random_subset_of_many_values_estimates_the_share_of_unseen_values():
     assert abs(found.unseen_share - (counts == 1).sum() / len(values)) < 0.01
 
 
-def test_good_turing_estimates_the_probability_of_an_unseen_value():
+def test_good_turing_estimates_the_chance_of_an_unseen_value():
     """The mean of N₁ / n over samples equals p(the last of n cells is unseen among the others), by brute force."""
     rng = np.random.default_rng(0)
     samples = rng.choice(50, (4000, 40), p=np.arange(1, 51) / 1275)
@@ -341,7 +341,7 @@ def test_the_report_states_why_columns_are_ignored(tmp_path):
     assert "its values hardly repeat" in page
 
 
-def test_the_command_line_states_why_columns_are_ignored_and_keeps_them(tmp_path, monkeypatch):
+def test_the_command_line_states_why_columns_are_ignored(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     _table().write_csv("t.csv")
     line = CommandLine(model="nb", replaces=True)

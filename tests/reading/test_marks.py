@@ -50,7 +50,7 @@ def test_several_marks_in_a_column_of_numbers_are_missing(tmp_path):
     assert read.drop_nulls().to_list() == [float(cell) for cell in NUMBERS]
 
 
-def test_a_model_of_a_file_with_marks_is_that_of_the_file_with_empty_cells(tmp_path):
+def test_a_model_of_marks_is_that_of_empty_cells(tmp_path):
     marked = [*NUMBERS, "-", "?", "none"]
     empty = [*NUMBERS, "", "", ""]
     one, two = (
@@ -85,7 +85,7 @@ def test_files_with_other_marks_are_one_table(tmp_path):
     assert rows.frame.collect()["x"].null_count() == 2
 
 
-def test_the_target_categorical_columns_and_stated_types_keep_their_strings(tmp_path):
+def test_targets_and_stated_types_keep_their_strings(tmp_path):
     path = write(tmp_path / "t.csv", [*NUMBERS, "-"], labels=["0", "1", "0", "1", "0", "1", "0", "1", "0", "1", "?"])
     for options in ({"categorical": ["x"]}, {"dtypes": {"x": pl.String}}):
         assert po.scan(path, target="y", **options).types == {"x": pl.String, "y": pl.String}
@@ -115,7 +115,7 @@ def test_marks_among_dates_are_missing_even_if_they_are_many(tmp_path):
     assert rows.frame.collect()["x"].null_count() == 30
 
 
-def test_a_model_of_dates_with_marks_is_that_of_empty_cells_and_remembers_the_marks(tmp_path):
+def test_a_model_of_dates_remembers_marks_as_empty_cells(tmp_path):
     one, two = (
         po.NaiveBayes().fit(po.scan(write(tmp_path / f"{name}.csv", [*DAYS, *[mark] * 20], labels="aab"), target="y"))
         for name, mark in (("marked", "-"), ("empty", ""))
@@ -138,7 +138,7 @@ def test_stated_types_keep_the_strings_of_dates(tmp_path):
 
 
 @pytest.mark.parametrize("container", [pl.DataFrame, pd.DataFrame])
-def test_a_frame_of_strings_that_are_numbers_and_marks_is_warned_of(container):
+def test_a_frame_of_numeric_strings_and_marks_is_warned_of(container):
     X = container({"x": [*(str(i % 30 / 2) for i in range(92)), "-", "?"], "z": [float(i % 7) for i in range(94)]})
     y = ["a", "b"] * 47
     with pytest.warns(UserWarning, match=r"column 'x' holds strings that are numbers except for '-', '\?', and is not"):

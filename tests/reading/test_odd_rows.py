@@ -51,7 +51,7 @@ def test_a_title_that_holds_the_separator_is_above_the_header(tmp_path):
         po.scan(write(tmp_path / "t.csv", "Report; May\n\na;b;c;d;y\n" + rows))
 
 
-def test_errors_name_the_line_of_the_file_and_not_of_the_rows_below_the_header(tmp_path):
+def test_errors_name_the_line_of_the_file_not_of_the_table(tmp_path):
     path = write(tmp_path / "t.csv", "Report\n\n" + TABLE + "1,2\n3,4,u\n")
     with pytest.raises(ValueError, match="line 34 of"):
         _ = po.scan(path, skip_rows=2).n_rows
@@ -75,7 +75,7 @@ def test_lines_and_sheets_of_other_formats_are_errors(tmp_path):
             po.scan(tmp_path / name, sheet=1)
 
 
-def test_a_sheet_is_read_by_its_name_or_number_below_lines_that_are_skipped(tmp_path):
+def test_a_sheet_is_read_by_name_or_number_below_skipped_lines(tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     pytest.importorskip("fastexcel")
     book = openpyxl.Workbook()
@@ -119,7 +119,7 @@ def test_a_last_row_of_totals_is_named(last, tmp_path):
         po.scan(write(tmp_path / "t.csv", f"{TABLE}{last}\n"))
 
 
-def test_cells_with_decimal_commas_are_not_taken_for_lines_above_the_header(tmp_path):
+def test_cells_with_decimal_commas_are_no_lines_above_the_header(tmp_path):
     rows = "".join(f"{i},5;{i % 7};{'uv'[i % 2]}\n" for i in range(30))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -18,11 +18,11 @@ def test_the_most_frequent_spelling_is_taken():
     assert described(usual) == "labels ' bad', 'BAD' as 'bad'"
 
 
-def test_a_spelling_without_blanks_around_it_is_taken_before_more_frequent_ones():
+def test_a_spelling_without_blanks_is_preferred_to_frequent_ones():
     assert usual_spellings({" zero": 5, "zero": 2, "ZERO": 1}) == {" zero": "zero", "ZERO": "zero"}
 
 
-def test_labels_take_the_spelling_of_a_class_unless_two_classes_are_alike():
+def test_labels_take_the_spelling_of_a_class_unless_ambiguous():
     assert spellings_of_classes(["BAD", "bad", "Good ", "new"], ["bad", "good"]) == {"BAD": "bad", "Good ": "good"}
     assert spellings_of_classes(["Bad", "BAD"], ["bad", "BAD"]) == {}
 

@@ -44,7 +44,7 @@ def model():
         {"token_pattern": r"\d+", "min_df": 0.1},
     ],
 )
-def test_a_column_of_text_is_a_block_of_the_counts_of_count_vectorizer(settings):
+def test_a_column_of_text_has_the_counts_of_count_vectorizer(settings):
     vectorizer = CountVectorizer(**settings)
     counts = vectorizer.fit_transform(TEXTS)
     rows = po.tables.Blocks(FRAME.select("age"), {"message": counts}, {"message": vectorizer.get_feature_names_out()})
@@ -76,14 +76,14 @@ def test_an_array_of_objects_may_hold_text(model):
     np.testing.assert_allclose(found.predict_log_proba(rows), model.predict_log_proba(FRAME), atol=1e-12)
 
 
-def test_a_missing_text_and_unknown_words_leave_the_posterior_of_the_other_columns(model):
+def test_missing_texts_and_unknown_words_change_no_posterior(model):
     rows = [{"age": 0.3}, {"age": 0.3, "message": None}, {"age": 0.3, "message": "utterly unknown phrases"}]
     alone = po.NaiveBayes().fit(FRAME.select("age"), Y).predict_log_proba([{"age": 0.3}])
     np.testing.assert_allclose(model.predict_log_proba(rows), np.repeat(alone, 3, axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("write", [pl.DataFrame.write_parquet, pl.DataFrame.write_csv])
-def test_texts_in_files_give_the_model_of_the_same_rows_in_memory(model, tmp_path, write):
+def test_texts_in_files_give_the_model_of_rows_in_memory(model, tmp_path, write):
     path = tmp_path / ("t.parquet" if write is pl.DataFrame.write_parquet else "t.csv")
     write(FRAME.with_columns(kind=pl.Series(Y)), path)
     found = po.NaiveBayes().fit(po.scan(path, target="kind"))

@@ -47,7 +47,7 @@ def test_parts_add_up_to_the_mean(members):
     assert_allclose(found.base, model.predict(nothing)[0], rtol=1e-9)
 
 
-def test_a_missing_cell_has_no_part_and_a_column_of_noise_hardly_any():
+def test_a_missing_cell_has_no_part_and_noise_hardly_any():
     model, X = fitted(), table(40, seed=1)
     place = {name: k for k, name in enumerate(model.explain(X).feature_names)}
     some = X.with_columns(kind=X["kind"].scatter(list(range(20)), None))
@@ -83,7 +83,7 @@ def test_units_of_y_scale_the_parts():
     assert_allclose(larger.width_changes, 1000 * plain.width_changes, atol=1000 * 0.2)
 
 
-def test_three_columns_have_all_orders_and_their_own_order_does_not_matter():
+def test_three_columns_take_all_orders_whatever_their_own():
     model = po.GenerativeRegressor(members=["forest"]).fit(table().drop("same"), "y")
     schema = model.schema_
     assert len(orders_of(schema)) == 6
@@ -138,7 +138,7 @@ def test_a_pool_without_an_additive_member_has_no_effects():
 # Importance ----------------------------------------------------------------------------------------------------
 
 
-def test_importance_is_the_increase_of_the_score_without_the_column():
+def test_importance_is_how_the_score_rises_without_the_column():
     model, X = fitted(), table(80, seed=5)
     value, y, weight = model.fitted_, X["y"].to_numpy(), np.arange(1.0, 81.0)
 
@@ -176,7 +176,7 @@ def test_wide_tables_are_measured_on_few_rows():
 
 
 @pytest.mark.filterwarnings("ignore:column 'same'")
-def test_importance_is_that_of_held_out_rows_and_saved_with_the_model(tmp_path, monkeypatch):
+def test_importance_is_of_held_out_rows_and_saved(tmp_path, monkeypatch):
     model = po.GenerativeRegressor().fit(table(), "y")
     found = model.importance_
     assert found.held_out
@@ -201,7 +201,7 @@ def test_importance_is_that_of_held_out_rows_and_saved_with_the_model(tmp_path, 
     assert_array_equal(at_once.importance_.increase, found.increase)
 
 
-def test_no_held_out_row_is_judged_by_a_model_that_learned_from_it():
+def test_no_held_out_row_is_judged_by_a_model_that_saw_it():
     rng = np.random.default_rng(0)
     X = pl.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200), "y": rng.normal(size=200)})
     found = po.GenerativeRegressor().fit(X, "y").importance_
@@ -225,7 +225,7 @@ def test_methods_of_classifiers_say_where_it_is(kind, name, advice):
         getattr(kind(), name)
 
 
-def test_methods_of_sums_and_of_the_pool_say_which_model_has_them():
+def test_methods_of_sums_and_of_the_pool_name_their_models():
     for kind in (po.GenerativeRegressor, po.KernelRegressor):
         with pytest.raises(AttributeError, match="AdditiveRegressor has to_sql"):
             _ = kind().to_sql

@@ -100,7 +100,7 @@ def test_frequent_zeros_are_an_atom_and_nothing_is_negative():
 
 
 @pytest.mark.parametrize(("offset", "unit"), [(1e9, 1.0), (0.0, 1e-6), (-3.0, 1e6)])
-def test_offsets_and_units_of_the_target_only_move_the_predictions(offset, unit):
+def test_offsets_and_units_of_the_target_only_move_predictions(offset, unit):
     X, y = friedman(250)
     y = y - y.min() - 1.0  # some are negative: no logarithm, which has an origin
     plain = po.GenerativeRegressor().fit(X, y).predict_quantiles(X[:40], [0.1, 0.5, 0.9])
@@ -133,7 +133,7 @@ def test_groups_are_held_out_together():
 # Rows known in part ---------------------------------------------------------------------------------------------
 
 
-def test_nothing_known_gives_the_distribution_of_the_training_rows():
+def test_nothing_known_gives_the_training_distribution():
     model = fitted()
     nothing = pl.DataFrame(
         {name: [None] for name in model.feature_names_in_}, schema=penguins().select(model.feature_names_in_).schema
@@ -253,7 +253,7 @@ def test_an_infinite_cell_is_named():
         po.GenerativeRegressor().fit(X, y)
 
 
-def test_continuous_targets_have_no_atoms_and_small_ones_no_steps():
+def test_continuous_targets_have_no_atoms_small_ones_no_steps():
     X, y = friedman(100)
     for unit in (1.0, 1e-12):
         cells = po.GenerativeRegressor().fit(X, y * unit).predict_density(X[:1]).cells

@@ -28,7 +28,7 @@ def test_it_is_ridge_regression(seed):
 
 
 @given(SEEDS, st.sampled_from([(20, 3), (12, 11), (10, 25)]))
-def test_leave_one_out_equals_refits_also_with_more_features_than_rows(seed, shape):
+def test_leave_one_out_equals_refits_with_many_features_too(seed, shape):
     features, targets, weight, penalty = table(seed, *shape)
     whole = LeastSquares(Products.of(features, targets, weight), penalty)
     found = whole.leave_one_out(features, targets, weight)

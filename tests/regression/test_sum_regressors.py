@@ -78,7 +78,7 @@ def test_the_noise_is_that_of_the_rows():
     assert_allclose(np.mean((low <= y) & (y <= high)), 0.9, atol=0.02)
 
 
-def test_unknown_cells_are_integrated_out_as_in_a_joint_normal_distribution():
+def test_unknown_cells_are_integrated_out_as_in_a_joint_normal():
     rng = np.random.default_rng(2)
     n, r = 4000, 0.8
     first = rng.normal(size=n)
@@ -145,13 +145,13 @@ def test_intervals_hold_where_cells_are_hidden(kind, gaps):
 
 
 @pytest.mark.parametrize("kind", BOTH)
-def test_rows_with_targets_that_were_never_seen_are_not_unlearned(kind):
+def test_rows_with_unseen_targets_are_not_unlearned(kind):
     X, y = table(100)
     with pytest.raises(ValueError, match="cannot have learned from these rows"):
         kind().fit(X, y).unlearn(X[:50], y[:50] + 100.0)
 
 
-def test_targets_beyond_the_cells_of_the_first_call_are_warned_of():
+def test_targets_beyond_the_first_range_are_warned_of():
     X, y = table(100)
     with pytest.warns(UserWarning, match="targets lie outside of the range of the first call"):
         po.AdditiveRegressor().fit(X, y).partial_fit(X, y + 500.0)
@@ -159,7 +159,7 @@ def test_targets_beyond_the_cells_of_the_first_call_are_warned_of():
 
 @pytest.mark.parametrize("kind", [po.AdditiveRegressor, po.KernelRegressor])
 @pytest.mark.parametrize("gaps", [0.0, 0.2, 0.5])
-def test_gaps_of_training_rows_do_not_change_the_noise_or_the_variance_of_unknown_cells(kind, gaps):
+def test_training_gaps_do_not_change_noise_or_unknown_variance(kind, gaps):
     rng = np.random.default_rng(0)
     rows = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 3000)
     y = rows @ [1.0, 2.0] + 0.3 * rng.normal(size=len(rows))
@@ -183,7 +183,7 @@ def with_gaps_and_zeros(n=400):
 @pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("scale", ["auto", "as_is"])
-def test_held_out_rows_are_predicted_as_if_their_fold_were_unlearned(kind, gaps, scale):
+def test_held_out_rows_are_predicted_as_if_unlearned(kind, gaps, scale):
     rows = with_gaps_and_zeros()
     if not gaps:
         rows = rows.drop("b")
@@ -302,7 +302,7 @@ def test_a_scorer_refuses_what_is_no_row_and_the_pool_has_none(tmp_path):
         _ = po.GenerativeRegressor().scorer
 
 
-def test_factors_and_probabilities_without_scipy_are_those_of_scipy(monkeypatch):
+def test_factors_and_probabilities_without_scipy_are_scipys(monkeypatch):
     rng = np.random.default_rng(0)
     half = rng.normal(size=(40, 40))
     matrix, right = half @ half.T + np.eye(40), rng.normal(size=(40, 3))
@@ -322,7 +322,7 @@ def test_factors_and_probabilities_without_scipy_are_those_of_scipy(monkeypatch)
 
 @pytest.mark.parametrize("kind", [*BOTH, po.GenerativeRegressor])
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_rows_are_predicted_if_most_cells_of_many_columns_are_missing(kind, seed):
+def test_rows_with_most_of_many_cells_missing_are_predicted(kind, seed):
     rng = np.random.default_rng(seed)
     rows = rng.normal(size=(900, 10)) + rng.normal(size=(900, 1))
     y = rows @ np.linspace(-1.0, 2.0, 10) + rng.normal(size=len(rows))

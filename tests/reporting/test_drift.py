@@ -97,7 +97,7 @@ def test_merging_keeps_the_rows_and_leaves_no_rare_state(counts):
     assert merged.shape[1] == 1 or expected.min() >= 5.0
 
 
-def test_without_drift_the_p_values_are_uniform_and_the_divergence_is_near_0():
+def test_without_drift_p_values_are_uniform_and_divergence_is_0():
     rng = np.random.default_rng(0)
     columns = 120
     X = rng.normal(size=(900, columns))
@@ -127,7 +127,7 @@ def test_a_column_that_changed_is_found_among_those_that_did_not(model):
     assert_allclose(found["sex"].missing, [one["sex"].null_count() / len(one) for one in (before, gaps)])
 
 
-def test_states_are_counted_and_unseen_categories_are_not_missing_cells(model):
+def test_states_are_counted_and_unseen_ones_are_not_missing(model):
     strange = LATER.with_columns(
         island=pl.when(pl.int_range(pl.len()) < 30).then(pl.lit("Coulman")).otherwise("island")
     )
@@ -208,7 +208,7 @@ def test_what_is_not_comparable_is_refused(model):
         po.report(model, LATER, against=EARLIER, explorer="javascript:alert(1)")
 
 
-def test_every_section_links_into_the_explorer_and_rows_open_there(model):
+def test_every_section_and_row_opens_in_the_explorer(model):
     page = Page(po.report(model, EARLIER, explorer="pages/ex.html").html)
     links = [one["href"] for one in page.of("a") if one["href"].startswith("pages/ex.html")]
     assert links.count("pages/ex.html") == len(page.of("h2"))

@@ -54,7 +54,7 @@ def test_explained_rows_name_pairs_and_count_the_others(page):
     assert not re.search(r"Missing and integrated out: [^<]* with ", found)
 
 
-def test_two_classes_share_one_map_of_the_second_against_the_first():
+def test_two_classes_share_one_map_of_second_against_first():
     two = PENGUINS.filter(pl.col("species") != "Gentoo")
     model = classifier_with_drawn_pairs(two, "species", bins=6)
     found = section(po.report(model, two, "species").html)
@@ -72,7 +72,7 @@ def map_of(n_rows, n_columns, name="group"):
     return PairEffect(("a", "b"), groups, nats, np.full((n_rows, n_columns), 1.0 / (n_rows * n_columns)))
 
 
-def test_a_map_has_a_cell_for_each_pair_of_groups_in_the_colour_of_its_sign():
+def test_a_map_has_a_coloured_cell_for_each_pair_of_groups():
     effect = map_of(3, 4)
     drawn = PairMap.of(effect, 0)
     assert drawn.rows == effect.groups[1]  # the column of more groups is down
@@ -86,7 +86,7 @@ def test_a_map_has_a_cell_for_each_pair_of_groups_in_the_colour_of_its_sign():
         assert drawn_cells == np.count_nonzero(cells)
 
 
-def test_a_map_of_the_most_groups_stays_small_and_one_of_nothing_is_drawn():
+def test_a_map_of_most_groups_is_small_and_an_empty_one_is_drawn():
     large = PairMap.of(map_of(32, 32, "a long name of a group of cells"), 1)
     assert large.is_wide
     assert len(large.written("a map")) < 60_000

@@ -441,7 +441,7 @@ def test_rows_whose_dates_have_other_parts_are_reported_on():
     assert "when.hour" in page.text
 
 
-def test_a_column_that_the_model_does_not_know_is_warned_of_once_and_the_labels_not_at_all():
+def test_an_unknown_column_is_warned_of_once_and_labels_never():
     rows = load_penguins().drop_nulls()
     model = po.NaiveBayes().fit(rows.drop("species"), rows["species"])
     with warnings.catch_warnings(record=True) as caught:

@@ -102,7 +102,7 @@ def test_the_shades_of_strips_add_up_to_the_density():
 
 
 @pytest.mark.parametrize(("n", "turned", "wide"), [(3, False, False), (9, True, False), (60, True, True)])
-def test_names_of_categories_turn_and_the_chart_widens_where_they_have_no_room(n, turned, wide):
+def test_category_names_turn_and_charts_widen_without_room(n, turned, wide):
     names = [f"category {k} of the column" for k in range(n)] if turned else list("abc")
     drawn, page, _ = strips(names * 12, n_classes=N_CLASSES if n > 9 else 4)
     svg = page.of("svg")[0]

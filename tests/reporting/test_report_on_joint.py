@@ -86,7 +86,7 @@ def test_what_was_expected_is_what_predict_says():
 
 
 @pytest.mark.parametrize("n", [60, 400, 3000])
-def test_columns_that_follow_from_others_are_named_in_tables_of_each_size(n):
+def test_columns_that_follow_from_others_are_named_at_any_size(n):
     data = JointReport.of(po.JointModel().fit(money(n)), money(n))
     assert data.derived["unit"] == ["country"]
 
@@ -112,7 +112,7 @@ def test_parts_of_a_date_do_not_derive_each_other():
 
 
 @pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "numpy", "list", "file"])
-def test_rows_that_occur_several_times_are_found_in_each_kind_of_table(kind, tmp_path):
+def test_repeated_rows_are_found_in_each_kind_of_table(kind, tmp_path):
     pd = pytest.importorskip("pandas")
     a, b = [1.5, 2.0, 1.5, None, None, 1.5, 7.0], [1.0, 2.0, 1.0, 3.0, 3.0, 1.0, 2.0]
     table = pl.DataFrame({"a": a, "b": b})
@@ -129,7 +129,7 @@ def test_rows_that_occur_several_times_are_found_in_each_kind_of_table(kind, tmp
     assert data.repeated == [[0, 2, 5], [3, 4]]
 
 
-def test_unseen_categories_are_not_taken_as_equal_and_identifiers_are_not_compared():
+def test_unseen_categories_are_unequal_and_identifiers_left_out():
     table = money(60).select("country", "unit").with_columns(id=pl.Series([f"n{i}" for i in range(60)]))
     with pytest.warns(UserWarning, match="ignored"):
         model = po.JointModel().fit(table)
@@ -170,7 +170,7 @@ def test_rows_without_a_known_cell_of_a_column():
     assert "30 (100" in page.text
 
 
-def test_the_map_of_many_columns_shows_those_of_the_strongest_links():
+def test_the_map_of_many_columns_shows_the_strongest_links():
     rng = np.random.default_rng(0)
     table = pl.DataFrame({f"c{i}": rng.choice(["u", "v"], 300) for i in range(45)})
     table = table.with_columns(copy=pl.col("c44"))

@@ -66,7 +66,7 @@ def test_a_model_from_a_file_has_no_held_out_predictions(tmp_path):
     assert "The model keeps no held-out predictions" in page.text
 
 
-def test_rows_without_names_and_numbers_with_a_heavy_tail_and_zeros():
+def test_unnamed_rows_and_heavy_tailed_numbers_are_reported():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 2))
     y = np.where(rng.random(200) < 0.4, 0.0, np.exp(3 * X[:, 0] + rng.normal(size=200)))

@@ -85,7 +85,7 @@ def test_any_table(kind, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:.*only one class:UserWarning")
-def test_long_names_of_categories_leave_room_for_the_densities_of_one_class():
+def test_long_category_names_leave_room_for_the_densities():
     names = [f"level number {k} of many" for k in range(20)]
     X = pl.DataFrame({"x": np.arange(60.0), "w": names * 3})
     y = ["only"] * 60

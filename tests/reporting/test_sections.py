@@ -50,7 +50,7 @@ def test_thresholds_are_counts_of_the_held_out_rows(two):
     assert "greatest F1" in written
 
 
-def test_scores_name_auc_precision_recall_and_f1_of_the_second_class(two):
+def test_scores_name_the_measures_of_the_second_class(two):
     _, subject, evaluated = two
     written = text(scores_section(subject, evaluated))
     positive = evaluated.y_true == 1
@@ -67,7 +67,7 @@ def test_wrong_labels_are_the_first_of_the_list(two):
     assert f"below 5.0 % in {count} rows of {len(evaluated.y_true)}" in written
 
 
-def test_a_change_changes_the_prediction_and_a_tiny_part_of_it_does_not(two):
+def test_a_change_changes_the_prediction_and_a_part_does_not(two):
     rows, subject, _ = two
     X, model = rows.drop("species"), subject.estimator
     usual = read_batch(model, X)
@@ -88,7 +88,7 @@ def test_a_change_changes_the_prediction_and_a_tiny_part_of_it_does_not(two):
     assert changed > 2
 
 
-def test_every_column_has_a_chart_and_the_most_important_are_not_folded(monkeypatch):
+def test_every_column_has_a_chart_and_important_ones_are_open(monkeypatch):
     monkeypatch.setattr(markup, "_MOST_PICTURES", 2)
     model = po.NaiveBayes().fit(PENGUINS, "species")
     subject = ReportData.of(model, PENGUINS, "species")
@@ -157,7 +157,7 @@ def test_histograms_hold_every_number_in_bins_of_positive_width(bins, low, width
         assert len(edges) <= bins + 2
 
 
-def test_positions_on_an_axis_of_tiny_and_huge_numbers_are_finite():
+def test_positions_of_tiny_and_huge_numbers_are_finite():
     cells = np.concatenate([1e-300 * np.arange(1.0, 31.0), [1e70, -1e70]])
     scale = Scale.of(cells)
     assert scale.width is not None

@@ -48,7 +48,7 @@ def test_rows_that_are_left_to_a_person_count_by_their_cost():
     assert_allclose(found.confusion, [[0.98, 0.1, 0.6], [0.02, 0.9, 0.4]])
 
 
-def test_the_expectation_is_that_of_labels_where_the_model_is_right():
+def test_the_expectation_is_that_of_labels_of_a_true_model():
     rng = np.random.default_rng(1)
     half = rng.random(len(PENGUINS)) < 0.5
     columns = ["island", "sex", "bill_depth_mm", "species"]

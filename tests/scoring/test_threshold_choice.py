@@ -23,7 +23,7 @@ def figures(p, y, threshold):
 @given(
     st.integers(0, 10_000), st.sampled_from(["precision", "recall", "capacity"]), st.sampled_from([0.1, 0.3, 0.5, 0.9])
 )
-def test_a_threshold_finds_the_most_rows_of_those_that_reach_the_aim(seed, name, wanted):
+def test_a_threshold_finds_the_most_rows_that_reach_the_aim(seed, name, wanted):
     rng = np.random.default_rng(seed)
     p = np.round(rng.random(40), 1)  # with ties
     y = (rng.random(40) < p).astype(float)
@@ -41,7 +41,7 @@ def test_a_threshold_finds_the_most_rows_of_those_that_reach_the_aim(seed, name,
         assert found == min(met)
 
 
-def test_the_figures_are_those_of_held_out_rows_with_their_spread():
+def test_the_figures_are_of_held_out_rows_with_their_spread():
     pool = po.GenerativeClassifier(members=["nb", "tan"]).fit(BIRDS, "species")
     choice = pool.choose_threshold("Chinstrap", precision=0.7)
     held_out = pool.out_of_fold_
@@ -76,7 +76,7 @@ def test_what_cannot_be_chosen_is_said():
 
 
 @pytest.mark.parametrize("aim", [{"recall": 1.0}, {"precision": 0.9}, {"capacity": 0.1}])
-def test_the_interval_of_the_threshold_is_of_the_same_rule_as_the_threshold(aim):
+def test_the_interval_follows_the_rule_of_its_threshold(aim):
     p = np.linspace(0.0, 1.0, 12)
     y = p > 0.5
     found = choose_threshold(np.repeat(p, 30), np.repeat(y, 30), "a", Aim(**aim))

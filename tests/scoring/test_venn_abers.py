@@ -29,7 +29,7 @@ def test_intervals_are_those_of_two_isotonic_fits(seed, m, decimals):
     assert ((found.low <= found.probability) & (found.probability <= found.high)).all()
 
 
-def test_probabilities_of_a_model_that_is_too_sure_become_calibrated():
+def test_probabilities_of_an_over_confident_model_are_calibrated():
     rng = np.random.default_rng(0)
     logit = rng.normal(size=6000)
     y = rng.random(6000) < 1 / (1 + np.exp(-logit))

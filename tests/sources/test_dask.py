@@ -59,7 +59,7 @@ def test_predictions_compute_nothing_until_they_are_asked_for(frame):
 
 @pytest.mark.filterwarnings("ignore:X lacks column")
 @pytest.mark.parametrize("lacking", ["height", "sky"])
-def test_a_column_that_all_partitions_lack_is_unknown_in_every_row(frame, lacking):
+def test_a_column_absent_from_all_partitions_is_unknown(frame, lacking):
     model = po.NaiveBayes().fit(frame, "y")
     fewer, expected = in_parts(frame, 2000).drop(columns=lacking), model.predict_proba(frame.drop(columns=lacking))
     with pytest.warns(UserWarning, match=f"X lacks column '{lacking}', which NaiveBayes was trained on: unknown in"):
@@ -103,7 +103,7 @@ def test_no_rows_at_all_are_refused(frame):
     assert empty.shape == (0,)
 
 
-def test_a_partition_may_lack_every_cell_of_a_column_and_every_label(frame):
+def test_a_partition_may_lack_all_cells_of_a_column_or_labels(frame):
     few = frame.copy()
     few.loc[few.index < 500, ["height", "sky", "y"]] = None
     rows = in_parts(few, 500, 2000)

@@ -344,7 +344,7 @@ def test_categories_may_need_codes_of_32_bits(database):
     assert len(po.NaiveBayes().fit(rows).schema_.columns[0].categories) == 70_000
 
 
-def test_a_local_source_of_a_database_reads_its_rows_in_this_process():
+def test_a_local_database_source_reads_rows_in_this_process():
     table = read_table(po.reading.scan_sql(database_of(pl.DataFrame({"height": [1.0, 2.0, 4.0]})), "plants"))
     schema = infer_schema(table)
     there, here = (source_of(table, schema, [0], local=local) for local in (False, True))

@@ -55,7 +55,7 @@ def test_the_engine_of_the_recipe_learns_what_memory_does(name, frames_engine, m
     np.testing.assert_allclose(there.predict_proba(features), here.predict_proba(features), rtol=1e-9, atol=1e-12)
 
 
-def test_labels_and_weights_that_are_no_column_go_along_with_the_partitions(frames_engine, mixed_frame):
+def test_separate_labels_and_weights_follow_the_partitions(frames_engine, mixed_frame):
     features, labels = mixed_frame.drop("y"), mixed_frame["y"].to_numpy()
     weight = np.random.default_rng(0).gamma(2.0, 1.0, len(labels))
     there = po.NaiveBayes().fit(cut_up(features), labels, weight)
@@ -73,7 +73,7 @@ def test_predictions_stay_with_the_engine_of_the_recipe(frames_engine, mixed_fra
     assert model.score(cut_up(features), mixed_frame["y"]) == model.score(features, mixed_frame["y"])
 
 
-def test_the_engine_of_the_recipe_is_read_by_the_source_of_its_entry(frames_engine, mixed_frame):
+def test_the_source_of_its_entry_reads_the_engine_of_the_recipe(frames_engine, mixed_frame):
     table = read_table(cut_up(mixed_frame))
     assert isinstance(table, frames_engine.FrameList)
     assert isinstance(source_of(table, infer_schema(table), range(len(table.names))), PartitionedSource)

@@ -39,7 +39,7 @@ def test_a_cached_source_gives_the_batches_of_the_uncached_one(source):
         assert_array_equal(there.fold, rows.labelling.folds[chosen])
 
 
-def test_the_weight_of_unlabelled_rows_is_multiplied_by_their_factor():
+def test_the_weight_of_unlabelled_rows_is_multiplied_by_a_factor():
     labelling = Labelling(labels_of([0.0, np.nan, 2.0]), CLASSES, np.array([1.0, 3.0, 5.0]), unlabelled_weight=0.5)
     assignment = labelling.assignment(slice(0, 3), 3)
     assert_array_equal(assignment.component, [0, -1, 2])
@@ -47,7 +47,7 @@ def test_the_weight_of_unlabelled_rows_is_multiplied_by_their_factor():
     assert_array_equal(labelling.reweighted(np.array([1.0, 0.0, 2.0])).weight, [1.0, 0.0, 10.0])
 
 
-def test_without_classes_there_is_no_assignment_and_without_labels_all_rows_are_unlabelled():
+def test_labelling_without_classes_or_labels_assigns_no_row():
     assert Labelling().assignment(slice(0, 3), 3) is None
     assert_array_equal(Labelling(classes=CLASSES).assignment(slice(0, 3), 3).component, [-1, -1, -1])
 

@@ -43,7 +43,7 @@ def test_parts_of_dates_agree_in_every_database(model, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:.*two-digit years")
-def test_columns_of_dates_and_of_strings_in_the_format_of_training_agree_in_duckdb(tmp_path):
+def test_dates_and_strings_in_training_format_agree_in_duckdb(tmp_path):
     late = LOCAL.with_columns(day=pl.lit("01.02.69"))  # 2069, as in training
     model = po.NaiveBayes().fit(scanned(LOCAL, tmp_path), "y")
     for rows in (LOCAL, late):
@@ -60,7 +60,7 @@ def test_sqlite_warns_of_dates_that_it_does_not_read(tmp_path):
 
 
 @pytest.mark.parametrize("cell", ["someday", "now", "2460000"])
-def test_text_that_is_no_date_has_no_prediction_and_missing_marks_are_missing(cell, tmp_path):
+def test_text_that_is_no_date_or_missing_mark_has_no_prediction(cell, tmp_path):
     model = po.NaiveBayes().fit(scanned(ISO, tmp_path), "y")
     rows = ISO.drop("y").head(2).with_columns(day=pl.Series([cell, "NA"]))
     for database in (in_duckdb, in_sqlite):
@@ -68,7 +68,7 @@ def test_text_that_is_no_date_has_no_prediction_and_missing_marks_are_missing(ce
         assert found["prediction"].is_null().to_list() == [True, False]
 
 
-def test_the_clock_of_a_zone_is_read_where_the_database_has_zones():
+def test_the_clock_of_a_zone_is_read_if_the_database_has_zones():
     zoned = TYPED.select("y", when=MOMENTS.dt.replace_time_zone("UTC").dt.convert_time_zone("Asia/Tokyo"))
     model = po.NaiveBayes().fit(zoned, "y")
     require_agreement(model, zoned.drop("y"), "duckdb")
@@ -83,7 +83,7 @@ def test_durations_have_no_select():
 
 
 @pytest.mark.parametrize("dialect", ["postgres", "bigquery", "tsql", "mysql", "snowflake", "spark", "trino"])
-def test_other_dialects_can_read_the_parts_of_dates_that_are_written_for_them(dialect):
+def test_other_dialects_can_read_the_date_parts_written_for_them(dialect):
     select = po.NaiveBayes().fit(TYPED, "y").to_sql(dialect=dialect)
     assert sqlglot.parse_one(select, dialect=dialect).named_selects[-1] == "log_p_1"
 

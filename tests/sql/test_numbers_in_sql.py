@@ -63,7 +63,7 @@ def test_it_is_near_to_python_in_single_rows():
 
 
 @pytest.mark.parametrize("database", DATABASES)
-def test_rows_with_a_missing_cell_or_an_unseen_category_have_no_prediction(database):
+def test_rows_with_missing_or_unseen_cells_have_no_prediction(database):
     model = po.AdditiveRegressor().fit(PENGUINS, "body_mass_g")
     rows = (
         PENGUINS.drop("body_mass_g")
@@ -78,7 +78,7 @@ def test_rows_with_a_missing_cell_or_an_unseen_category_have_no_prediction(datab
 
 
 @pytest.mark.parametrize("database", DATABASES)
-def test_columns_with_gaps_in_training_have_the_prediction_of_whole_rows(database):
+def test_a_select_predicts_whole_rows_after_training_with_gaps(database):
     frame = made("log").with_columns(b=pl.when(pl.int_range(600) % 5 == 0).then(None).otherwise(pl.col("b")))
     model = po.AdditiveRegressor().fit(frame, "y")
     whole = frame.drop_nulls().drop("y")

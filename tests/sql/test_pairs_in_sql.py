@@ -33,7 +33,7 @@ def rows():
 
 
 @pytest.mark.parametrize("priors", [None, [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]])
-def test_it_agrees_with_cells_missing_and_unseen_and_classes_of_prior_0(priors, rows, database):
+def test_it_agrees_on_missing_and_unseen_cells_and_zero_priors(priors, rows, database):
     require_agreement(classifier_with_drawn_pairs(PENGUINS, "species", bins=6, priors=priors), rows, database)
 
 
@@ -41,7 +41,7 @@ def test_it_agrees_as_a_member_of_a_pool(rows, database):
     require_agreement(pool_with_drawn_pairs(PENGUINS, "species"), rows, database)
 
 
-def test_it_agrees_for_many_bins_in_groups_of_neighbours_and_columns_without_values(database):
+def test_it_agrees_on_grouped_bins_and_columns_without_values(database):
     rng = np.random.default_rng(1)
     y = rng.integers(2, size=400)
     frame = pl.DataFrame({f"x{j}": rng.normal(y) for j in range(3)} | {"none": [None] * 400, "one": ["a"] * 400})
@@ -54,7 +54,7 @@ def test_it_agrees_for_many_bins_in_groups_of_neighbours_and_columns_without_val
     assert 0.5 < estimate_length(model.model_) / len(model.to_sql()) < 2
 
 
-def test_slots_whose_numbers_are_the_same_for_all_classes_have_no_line(rows, database):
+def test_slots_with_equal_numbers_for_all_classes_have_no_line(rows, database):
     model = classifier_with_drawn_pairs(PENGUINS, "species", bins=6)
     whole = model.to_sql(dialect="sqlite")
     weights, kept = model.model_.weights, model.model_.weights.pairs.starts[1]
@@ -81,7 +81,7 @@ def test_every_dialect_reads_it(dialect):
 
 
 @pytest.mark.parametrize("n_rows", [100, 33_000, 100_000])
-def test_a_join_with_a_table_of_any_length_has_an_index_in_sqlite(n_rows):
+def test_a_join_with_a_table_of_any_length_is_indexed_in_sqlite(n_rows):
     known = Dialect("sqlite").table_of("known", ["k", "v"], [(k, float(k)) for k in range(n_rows)])
     select = f"WITH {known} SELECT a, v FROM asked LEFT JOIN known ON k = a"
     connection = sqlite3.connect(":memory:")

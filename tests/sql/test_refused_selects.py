@@ -75,7 +75,7 @@ def test_the_length_is_estimated_before_the_select_is_written(model, dialect):
     assert 0.5 < estimated / len(model.to_sql(dialect=dialect)) < 2
 
 
-def test_a_select_that_is_too_long_is_refused_before_it_is_written(monkeypatch):
+def test_a_too_long_select_is_refused_before_it_is_written(monkeypatch):
     pool = po.GenerativeClassifier(members=["nb", "tan", "aode"]).fit(PENGUINS, "species")
     lengths = {name: sizes.estimate_length(one.model_) for name, one in pool.members_.items()}
     monkeypatch.setattr(sizes, "MOST_CHARACTERS", sum(lengths.values()))
@@ -93,7 +93,7 @@ def test_a_select_that_is_too_long_is_refused_before_it_is_written(monkeypatch):
     assert all(name in str(caught.value) for name in lengths)
 
 
-def test_the_tables_of_a_forest_are_joined_one_at_a_time_and_kept():
+def test_tables_of_a_forest_are_joined_one_by_one_and_kept():
     """DuckDB joined the cells of all rows with the edges of all trees first: 4 GB for the roots of 690 rows."""
     model = po.GenerativeForest(n_trees=5).fit(PENGUINS, "species")
     tree = sqlglot.parse_one(model.to_sql(), dialect="duckdb")
@@ -103,7 +103,7 @@ def test_the_tables_of_a_forest_are_joined_one_at_a_time_and_kept():
     assert all(len(one.this.args.get("joins") or []) == 1 for one in levels)
 
 
-def test_long_tables_of_duckdb_are_few_expressions_with_the_same_numbers(monkeypatch):
+def test_long_tables_of_duckdb_are_few_equivalent_expressions(monkeypatch):
     rows = [(-5, 2**40, 0.1, -np.inf), (7, 1, 1 / 3, 1e-300), (0, 2, -2.5e200, 4.0)] * 50
     table = dialects.Dialect("duckdb").table_of("known", ["a", "b", "c", "d"], rows)
     monkeypatch.setattr(dialects, "_MOST_VALUES", len(rows))

@@ -142,7 +142,7 @@ COMBINATIONS = {
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.long] * (name in COMBINATIONS)) for name in MODELS]
 )
-def test_it_agrees_on_penguins_with_more_cells_missing_and_unseen(name):
+def test_it_agrees_on_penguins_with_more_cells_missing_or_unseen(name):
     model, rows = MODELS[name]
     model.fit(rows, "species")
     rng = np.random.default_rng(0)
@@ -421,7 +421,7 @@ def test_other_dialects_can_read_what_is_written_for_them(dialect):
 
 
 @pytest.mark.parametrize("pooling", ["pooled", "per_class"])
-def test_the_expressions_of_a_discriminant_are_as_many_as_estimated(monkeypatch, pooling):
+def test_a_discriminant_has_the_estimated_number_of_expressions(monkeypatch, pooling):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 20)
     model = po.GaussianDiscriminant(pooling=pooling).fit(rng.normal(size=(60, 5)) + y[:, np.newaxis], y)
@@ -494,5 +494,5 @@ def test_a_member_without_sql_is_named():
         model.to_sql()
 
 
-def test_a_category_of_an_integer_beyond_floats_is_written_with_all_its_digits():
+def test_an_integer_category_beyond_floats_keeps_all_its_digits():
     assert dialects.Dialect("duckdb").written(dialects.Dialect("duckdb").cell(10**400)) == "1" + "0" * 400

@@ -55,7 +55,7 @@ def test_rows_that_repeat_are_no_sign_of_training_rows():
     assert record.overlap(new) == 0.0
 
 
-def test_the_hash_of_a_row_does_not_depend_on_codes_or_on_the_order_of_columns():
+def test_the_hash_of_a_row_ignores_codes_and_the_column_order():
     rows = table(200)
     model = po.NaiveBayes().fit(rows, "y")
     wider = po.NaiveBayes().fit(pl.concat([table(200, 1).with_columns(c=pl.lit("0")), rows]), "y")

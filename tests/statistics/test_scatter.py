@@ -113,7 +113,7 @@ def test_scatter_matrices_are_symmetric_to_the_last_bit():
 
 
 @given(batches(elements=cells))
-def test_present_cells_are_counted_and_missing_ones_make_the_sums_inexact(batch):
+def test_present_cells_are_counted_and_gaps_make_sums_inexact(batch):
     values, component, weight = batch
     result = scatter_of(batch)
     moments = Moments.of(Numbers(values), Assignment(component, weight, Z))
@@ -127,7 +127,7 @@ def test_present_cells_are_counted_and_missing_ones_make_the_sums_inexact(batch)
     assert_allclose(variance[seen], (moments.scatter / np.maximum(moments.weight, 1))[seen], rtol=1e-9, atol=1e-6)
 
 
-def test_a_column_never_seen_in_a_component_starts_at_what_it_is_in_all():
+def test_a_column_unseen_in_a_component_starts_as_in_all():
     x = np.array([[1.0, 5.0], [2.0, 7.0], [3.0, np.nan], [4.0, np.nan]])
     start = Scatter.of(Numbers(x), Assignment(np.array([0, 0, 1, 1], np.int32), np.ones(4), 2)).independent()
     assert_allclose(start.mean[1], [3.5, 6.0])
@@ -157,7 +157,7 @@ def test_float32_is_read_as_it_is():
     assert_same(scatter_of((x, component, np.ones(50))), scatter_of((x.astype(float), component, np.ones(50))))
 
 
-def test_the_scatter_of_numbers_near_the_largest_is_checked_without_overflow():
+def test_the_scatter_of_huge_numbers_is_checked_without_overflow():
     x = np.array([[1e140, -3e140], [-2e140, 5e139], [4e139, 1e140]])
     schema = Schema(tuple(Column(name, "continuous") for name in "ab"))
     scatter = Scatter.of(Numbers(x), Assignment(np.zeros(3, np.int32), np.ones(3), 1))

@@ -287,7 +287,7 @@ def test_an_offset_costs_shares_no_digits(sufficient_statistics, gaps):
 
 
 @pytest.mark.parametrize("sufficient_statistics", [Moments, Scatter])
-def test_components_far_apart_do_not_blur_each_other_where_shares_are_small(sufficient_statistics):
+def test_distant_components_with_small_shares_do_not_blur(sufficient_statistics):
     rng = np.random.default_rng(1)
     x = np.round(rng.normal(size=2000) * 1024) / 1024
     component = np.repeat([0, 1], 1000)

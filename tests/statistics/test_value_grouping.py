@@ -76,7 +76,7 @@ def test_no_merge_of_two_groups_costs_less(rows):
             assert partition_cost(counts, merged) >= cost - 1e-9
 
 
-def test_the_search_finds_nearly_always_the_best_of_all_partitions():
+def test_the_search_nearly_always_finds_the_best_partition():
     rng = np.random.default_rng(0)
     missed = 0
     for _ in range(100):
@@ -90,7 +90,7 @@ def test_the_search_finds_nearly_always_the_best_of_all_partitions():
     assert missed <= 3
 
 
-def test_levels_of_many_categories_are_found_and_noise_is_one_group():
+def test_levels_of_many_categories_are_found_noise_is_one_group():
     rng = np.random.default_rng(1)
     counts = rng.binomial(40, np.repeat([0.1, 0.5, 0.9], 100)).astype(float)
     counts = np.stack([counts, 40 - counts])
@@ -102,7 +102,7 @@ def test_levels_of_many_categories_are_found_and_noise_is_one_group():
     assert group_values(noise).max() == 0
 
 
-def test_groups_do_not_exceed_the_limit_and_unseen_categories_join_the_largest():
+def test_groups_are_limited_and_unseen_ones_join_the_largest():
     counts = np.diag(np.full(8, 1000.0))
     assert group_values(counts, 8).max() == 7
     assert group_values(counts, 3).max() == 2
@@ -110,7 +110,7 @@ def test_groups_do_not_exceed_the_limit_and_unseen_categories_join_the_largest()
     assert group[5] == group[0] == group[1]
 
 
-def test_without_classes_the_most_frequent_categories_are_groups_of_their_own():
+def test_without_classes_frequent_categories_are_own_groups():
     weight = np.array([[1.0, 5.0, 0.0, 3.0, 2.0]])
     group = group_values(weight, 3)
     assert group[1] != group[3]
@@ -124,6 +124,6 @@ def test_numbers_of_partitions(n):
     assert_allclose(np.exp(log_partitions(n, n + 1)), exact)
 
 
-def test_numbers_of_partitions_of_many_categories_continue_the_exact_ones():
+def test_numbers_of_partitions_continue_beyond_the_exact_ones():
     exact, leading = log_partitions(4096, 64), log_partitions(4097, 64)
     assert_allclose(leading - exact, np.log(np.arange(1, 65)), atol=1e-3)

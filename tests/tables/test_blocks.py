@@ -56,7 +56,7 @@ def test_every_layout_and_type_of_a_sparse_matrix_is_read(layout, dtype):
     same(model, po.NaiveBayes().fit(SPARSE, Y), SPARSE)
 
 
-def test_cells_that_are_stored_twice_add_up_and_the_matrix_is_unchanged():
+def test_cells_stored_twice_add_up_and_the_matrix_is_unchanged():
     rows, columns = COUNTS.nonzero()
     half = COUNTS[rows, columns] / 2
     twice = coo_array((np.concatenate([half, half]), (np.tile(rows, 2), np.tile(columns, 2))), COUNTS.shape)
@@ -151,7 +151,7 @@ def test_drawn_rows_are_like_the_training_rows():
     assert isinstance(po.NaiveBayes().fit(SPARSE, Y).sample(3)[0], csr_array)
 
 
-def test_rows_are_matched_by_words_and_new_words_extend_the_model():
+def test_rows_are_matched_by_words_and_new_words_are_added():
     order = RNG.permutation(V)
     shuffled = po.tables.Blocks(FRAME, {"words": SPARSE[:, order]}, {"words": [WORDS[j] for j in order]})
     assert_allclose(MIXED.predict_proba(shuffled), MIXED.predict_proba(ROWS), rtol=1e-12)

@@ -74,7 +74,7 @@ def test_integer_categories_of_every_width(dtype, data):
     assert decode(whole_batch(X, schema))[:, 0].tolist() == values
 
 
-def test_an_integer_too_large_for_int64_is_not_a_negative_category():
+def test_an_integer_beyond_int64_is_not_a_negative_category():
     schema = infer_schema(read_table(np.array([[-1], [5]])), categorical=[0])
     batch = whole_batch(np.array([[2**64 - 1], [5]], np.uint64), schema)
     assert decode(batch)[:, 0].tolist() == [None, 5]
@@ -106,7 +106,7 @@ def test_codes_are_as_narrow_as_the_categories_allow():
         assert_array_equal(whole_batch(frame).codes.values[:, 0], np.arange(n_categories) + 1)
 
 
-def test_columns_of_strings_and_numbers_are_encoded_by_every_table():
+def test_every_table_encodes_columns_of_strings_and_numbers():
     mixed = infer_schema(read_table(pd.DataFrame({"a": pd.Series([2, "u", 1.5, "v"], dtype=object)})), categorical=[0])
     assert mixed.columns[0].categories == (1.5, 2, "u", "v")
     for table, cells in (
@@ -122,7 +122,7 @@ def test_columns_of_strings_and_numbers_are_encoded_by_every_table():
         assert list(batch.unseen.values()) == [1]
 
 
-def test_declared_categories_keep_their_order_and_those_unobserved():
+def test_declared_categories_keep_their_order_even_if_unobserved():
     for table in (
         pd.DataFrame({"a": pd.Categorical(["m", "s"], ["s", "m", "l"], ordered=True)}),
         pl.DataFrame({"a": ["m", "s"]}, schema={"a": pl.Enum(["s", "m", "l"])}),
@@ -210,7 +210,7 @@ def test_written_categories_have_the_type_that_was_read():
         assert written.tolist() == cells
 
 
-def test_integers_of_an_array_are_written_whatever_library_names_their_type():
+def test_integers_are_written_whichever_library_names_their_type():
     schema = infer_schema(read_table(np.array([[1], [2]])))
     column = dataclasses.replace(schema.columns[0], kind="continuous", categories=(), dtype="Int64")
     written = write_table(dataclasses.replace(schema, columns=(column,)), [np.array([3.0, 4.0])])

@@ -50,7 +50,7 @@ def test_each_bet_is_fair_and_never_loses_everything():
     assert np.all(ends > 0.0)
 
 
-def test_p_values_are_those_of_the_definition_whatever_the_chunks():
+def test_p_values_are_those_of_the_definition_in_any_chunks():
     rng = np.random.default_rng(0)
     bins, counts, u = rng.integers(4, size=40), np.array([3.0, 0.0, 5.0, 1.0]), rng.random(40)
     seen = list(np.repeat(np.arange(4), counts.astype(int)))

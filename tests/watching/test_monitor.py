@@ -36,7 +36,7 @@ def watched(model, **options):
     return po.Monitor(model, *table(300, 1), **options)
 
 
-def test_the_share_of_quiet_streams_with_an_alarm_is_at_most_the_stated_one(fitted):
+def test_quiet_streams_alarm_at_most_as_often_as_stated(fitted):
     """200 monitors at a rate of 0.2, each with reference rows and batches of its own."""
     alarms = 0
     for seed in range(200):
@@ -68,7 +68,7 @@ def test_flipped_labels_raise_the_alarm_of_the_log_loss_alone(fitted):
     assert monitor.history[0].log_loss > 1.0 > monitor._state.history[0].log_loss
 
 
-def test_other_dependence_between_columns_raises_the_alarm_of_log_density_alone():
+def test_changed_dependence_alarms_the_log_density_alone():
     rng = np.random.default_rng(0)
 
     def rows(n, reversed_):
@@ -81,7 +81,7 @@ def test_other_dependence_between_columns_raises_the_alarm_of_log_density_alone(
     assert monitor.update(rows(300, True)[0]).standing == ("log p(x)",)
 
 
-def test_missing_cells_and_unseen_categories_are_changes_of_their_column(fitted):
+def test_missing_cells_and_unseen_categories_change_a_column(fitted):
     monitor = watched(fitted)
     X, y = table(200, 2)
     X.loc[:99, "a"] = np.nan
@@ -111,7 +111,7 @@ def test_labels_may_come_for_some_rows_or_none(fitted):
     assert monitor._state.streams[1].evidence is before
 
 
-def test_without_labels_in_the_reference_those_of_batches_are_said_to_be_left_out(fitted):
+def test_batch_labels_are_left_out_if_the_reference_has_none(fitted):
     monitor = po.Monitor(fitted, table(100, 1)[0])
     found = monitor.update(*table(100, 2))
     assert found.n_labelled == 0
@@ -177,7 +177,7 @@ def test_an_unsuitable_start_is_refused_in_one_sentence(fitted, given, options, 
     assert "\n" not in str(error.value)
 
 
-def test_unsuitable_batches_are_refused_and_leave_the_monitor_as_it_was(fitted):
+def test_unsuitable_batches_are_refused_and_change_nothing(fitted):
     monitor = watched(fitted)
     X, y = table(30, 2)
     for batch, sentence in [
