@@ -12,12 +12,21 @@ help: ## Print this help
 	.venv/bin/python -m pip install --quiet --editable ".[test]"
 
 .PHONY: test
-test: .venv ## Run the tests
+test: .venv ## Run the quick tests: those that reach all lines and branches in the fewest seconds
 	$(PYTHON) -m pytest
 
-.PHONY: long
-long: .venv ## Run what the quick run leaves out: long tests and variants, and more examples of each law (minutes)
-	$(PYTHON) -m pytest -m "long or (hypothesis and not prose)" --hypothesis-profile=thorough
+.PHONY: full
+full: .venv ## Run the other tests (tests/full.txt)
+	$(PYTHON) -m pytest -m "full and not prose"
+
+.PHONY: laws
+laws: .venv ## Run each law on more examples (minutes)
+	$(PYTHON) -m pytest -m "hypothesis and not prose" --hypothesis-profile=thorough
+
+.PHONY: quick
+quick: .venv ## Choose the quick tests again, by what each test reaches (an hour); CHECK=--check only checks the list
+	$(PYTHON) -c "import coverage" 2>/dev/null || $(PYTHON) -m pip install --quiet coverage
+	$(PYTHON) -m tests.quick $(CHECK)
 
 .PHONY: mutants
 mutants: .venv ## Change a sign, an index or an axis of the source, 22 times, and see whether tests notice (minutes)
@@ -29,7 +38,7 @@ kernels: .venv ## Run the tests, and add the kernels that they compile to the li
 
 .PHONY: docs
 docs: .venv ## Build the documentation site into build/site; warnings and dead links are errors
-	$(PYTHON) -m pip install --quiet --editable ".[docs]"
+	$(PYTHON) -c "import sphinx_copybutton, sphinx_gallery" 2>/dev/null || $(PYTHON) -m pip install --quiet --editable ".[docs]"
 	$(PYTHON) -m sphinx -E -j 2 -W --keep-going --quiet docs build/site
 	$(PYTHON) docs/check_site.py build/site
 
@@ -67,7 +76,7 @@ lowest: .venv ## Run quick tests with the lowest promised version of each depend
 
 .PHONY: wheel
 wheel: .venv ## Build sdist and wheel; install the wheel in a fresh environment, and run what must not compile
-	$(PYTHON) -m pip install --quiet build
+	$(PYTHON) -c "import build" 2>/dev/null || $(PYTHON) -m pip install --quiet build
 	rm -rf build/wheel
 	NUMBA_CACHE_DIR=$(CURDIR)/build/kernels $(PYTHON) -m build --outdir build/wheel
 	$(PYTHON) -m venv build/wheel/venv

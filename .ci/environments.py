@@ -75,7 +75,7 @@ def run(name: str, python: str, requirements: list[str], tests: tuple[str, ...] 
         [inside, "-m", "pip", "install", "--quiet", "--editable", str(ROOT), *requirements],
         [inside, "-m", "pip", "check"],
         [str(folder / "bin" / "posteriori"), "--version"],
-        [inside, "-m", "pytest", "-q", *(f"tests/{part}" for part in tests)],
+        [inside, "-m", "pytest", "-q", "-m", "not prose", *(f"tests/{part}" for part in tests)],
     ]
     if not folder.exists():
         commands.insert(0, [python, "-m", "venv", str(folder)])

@@ -16,6 +16,7 @@ import pytest
 
 from posteriori.kernels.machine.ahead_of_time import compile_kernels
 from posteriori.kernels.machine.machine_code import why_unused
+from tests.quick import ROOT, listed, names_of
 
 # Machine code outlives the environment: its files carry a hash of the sources, so what changed is compiled again.
 _KERNELS = Path(__file__).parents[1] / "build" / "kernels"
@@ -24,11 +25,12 @@ if not why_unused(_KERNELS / "posteriori"):  # in a checkout that others can wri
 
 # Kernels compile on first use, so no example has a deadline; the same examples run everywhere.
 hypothesis.settings.register_profile("posteriori", deadline=None, derandomize=True, max_examples=12)
-hypothesis.settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=30)  # make long
+hypothesis.settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=30)  # make full
 hypothesis.settings.load_profile("posteriori")
 
 
 _LONGEST = ("test_fuzz.py", "test_dask.py")  # they wait for other processes
+_FULL = listed()
 
 
 def pytest_addoption(parser):
@@ -44,19 +46,19 @@ def pytest_configure(config):
         print(f"kernels are ready after {time.monotonic() - began:.0f} s")
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Skip files of which no test is quick in a run that leaves them out."""
+    if "not full" in config.option.markexpr and collection_path.is_relative_to(ROOT):
+        return collection_path.relative_to(ROOT).as_posix() in _FULL or None
+    return None
+
+
 @pytest.hookimpl(tryfirst=True)  # before tests are left out by their marks
 def pytest_collection_modifyitems(items):
-    """Leave scikit-learn's checks of a second estimator of a class to the long run, and begin with what takes longest.
-
-    The estimators of a class share the code that the checks are about: validation, cloning, tags, shapes and errors.
-    """
-    first = {}
+    """Mark the tests that the quick run leaves out, and begin with those that take longest."""
     for item in items:
-        params = item.callspec.params if hasattr(item, "callspec") else {}
-        if "check" in params and "estimator" in params:
-            name = repr(params["estimator"])
-            if first.setdefault(type(params["estimator"]), name) != name:
-                item.add_marker(pytest.mark.long)
+        if not _FULL.isdisjoint(names_of(item.nodeid)):
+            item.add_marker(pytest.mark.full)
     items.sort(key=lambda item: item.path.name not in _LONGEST)
 
 

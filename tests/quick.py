@@ -199,7 +199,7 @@ def _items_of(steps: list[str]) -> list[list[int]]:
 
 
 def cover(notes: Notes) -> list[int]:
-    """Return the numbers of tests that reach everything, in the order in which the greedy cover takes them."""
+    """Return the numbers of tests that reach everything: the greedy cover, without those that later ones replace."""
     left = np.ones(notes.n_items, dtype=bool)
     cost = np.array(notes.seconds) + _OVERHEAD
     queue = [(-len(items) / cost[i], i) for i, items in enumerate(notes.reached)]
@@ -215,6 +215,13 @@ def cover(notes: Notes) -> list[int]:
             continue
         taken.append(i)
         left[notes.reached[i]] = False
+    times = np.zeros(notes.n_items, dtype=np.int64)
+    for i in taken:
+        times[notes.reached[i]] += 1
+    for i in sorted(taken, key=lambda i: -cost[i]):
+        if (times[notes.reached[i]] > 1).all():
+            taken.remove(i)
+            times[notes.reached[i]] -= 1
     return taken
 
 

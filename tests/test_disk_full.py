@@ -54,7 +54,6 @@ assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 """
 
 
-@pytest.mark.long
 def test_what_is_written_to_a_full_disk_is_not_there(tmp_path):
     run = subprocess.run([sys.executable, "-c", _SCRIPT, str(tmp_path)], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-2000:]

@@ -105,7 +105,6 @@ def test_the_chart_of_models_has_an_end_for_every_model():
     assert linked == {page.stem for page in (DOCS / "guide" / "models").glob("*.md")} - FOR_TEACHING
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("page", LECTURES, ids=lambda page: page.stem)
 def test_a_notebook_of_the_course_runs_from_top_to_bottom(page, tmp_path):
     preprocessors = pytest.importorskip("nbconvert.preprocessors", reason="the extra `docs` is not installed")

@@ -38,7 +38,6 @@ def _with_spawn(function, arguments):
         return list(processes.map(function, arguments))
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("run", [_with_loky, _with_spawn], ids=["loky", "spawn"])
 def test_a_worker_gives_the_numbers_of_this_process(run):
     here = [fit_and_predict(name) for name in _MODELS]

@@ -193,13 +193,7 @@ TABLES = {
 }
 
 
-# The others meet no code of the pool that these do not; each model has tests of its own on such tables.
-QUICK = ("tiny class", "few rows", "wide", "a column of gaps in a class")
-
-
-@pytest.mark.parametrize(
-    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.long) for name in TABLES]
-)
+@pytest.mark.parametrize("name", TABLES)
 @pytest.mark.filterwarnings("ignore:candidate .* is not tried")
 def test_any_table_will_do(name):
     X, y = TABLES[name]()

@@ -40,7 +40,7 @@ MODELS = {
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("kind", ["alone", "beside a number", "numbers and categories", "two texts"])
-@pytest.mark.parametrize("n_classes", [2, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_row_of_which_nothing_is_known_has_the_prior(model, kind, n_classes):
     X, y = rows(n_classes, kind)
     texts = ["text", "title"] if kind == "two texts" else ["text"]

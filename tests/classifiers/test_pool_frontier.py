@@ -57,9 +57,7 @@ def log_loss(model, X, y):
     return -model.predict_log_proba(X)[np.arange(len(y)), y].mean()
 
 
-@pytest.mark.parametrize(
-    "name", ["mux6", "parity5_5", *(pytest.param(name, marks=pytest.mark.long) for name in ("three_of_9", "monks_2"))]
-)
+@pytest.mark.parametrize("name", ["mux6", "parity5_5", "three_of_9", "monks_2"])
 def test_the_pool_learns_rules_over_several_columns(name):
     X, y = drawn(name, 0)
     pool = po.GenerativeClassifier().fit(X, y)

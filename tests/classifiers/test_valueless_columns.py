@@ -62,11 +62,7 @@ MODELS = {
 
 @pytest.mark.parametrize(
     ("name", "empty"),
-    [
-        pytest.param(name, empty, marks=[pytest.mark.long] * (name == "pool" and empty != "polars numbers"))
-        for name in MODELS
-        for empty in EMPTY
-    ],
+    [(name, empty) for name in MODELS for empty in EMPTY],
 )
 def test_later_values_of_a_valueless_column_count_as_missing(name, empty):
     model = MODELS[name]().fit(table(EMPTY[empty](20)), Y)

@@ -101,11 +101,10 @@ def ends(process, number, before=()):
     assert os.listdir(tempfile.gettempdir() if "TMPDIR" not in os.environ else os.environ["TMPDIR"]) == []
 
 
-LONG = pytest.mark.long
-BOTH = pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=LONG)])
+BOTH = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, *(pytest.param(one, marks=LONG) for one in SIGNALS)], ids=str)
+@pytest.mark.parametrize("number", [signal.SIGTERM, *SIGNALS], ids=str)
 def test_em_ends(rows, number):
     process = begun("posteriori.learning.fit.em_loop", "fit", rows / "few.parquet", "--target", "y", *EM)
     ends(process, number)
@@ -115,9 +114,9 @@ def test_em_ends(rows, number):
     ("at", "number"),
     [
         ("posteriori.learning.fold_fits.as_completed", signal.SIGINT),
-        pytest.param("posteriori.reading.files.resolve_types", signal.SIGTERM, marks=LONG),
-        pytest.param("posteriori.pool.fit.read_pool_rows", signal.SIGINT, marks=LONG),
-        pytest.param("posteriori.pool.held_out_sample.fit_pool", signal.SIGTERM, marks=LONG),
+        ("posteriori.reading.files.resolve_types", signal.SIGTERM),
+        ("posteriori.pool.fit.read_pool_rows", signal.SIGINT),
+        ("posteriori.pool.held_out_sample.fit_pool", signal.SIGTERM),
     ],
 )
 def test_the_fit_of_a_pool_ends(rows, at, number):

@@ -33,8 +33,8 @@ def lines_with(position, line, n=60):
     [
         (None, ".csv"),
         (float("nan"), ".parquet"),
-        pytest.param(None, ".parquet", marks=pytest.mark.long),
-        pytest.param(float("nan"), ".csv", marks=pytest.mark.long),
+        (None, ".parquet"),
+        (float("nan"), ".csv"),
     ],
 )
 def test_labels_may_be_wrong_and_missing_at_once(folder, nothing, suffix, model, unlabelled):

@@ -130,7 +130,7 @@ def test_numbers_are_classes_where_the_user_says_so(cars):
 
 @pytest.mark.parametrize(
     ("kind", "model"),
-    [("csv", "nb"), ("parquet", "nb"), ("csv", "pool"), pytest.param("parquet", "pool", marks=pytest.mark.long)],
+    [("csv", "nb"), ("parquet", "nb"), ("csv", "pool"), ("parquet", "pool")],
 )
 def test_a_saved_model_cuts_the_target_of_new_rows_as_its_own(kind, model, cars):
     succeeds("fit", f"cars.{kind}", "--target", "price", "--classes", "3", "--model", model)

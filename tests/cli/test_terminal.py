@@ -20,7 +20,7 @@ run, succeeds, refused = COMMAND_LINE.run, COMMAND_LINE.succeeds, COMMAND_LINE.r
 pytestmark = pytest.mark.usefixtures("folder")
 
 
-@pytest.mark.parametrize("width", [60, pytest.param(80, marks=pytest.mark.long), 120])
+@pytest.mark.parametrize("width", [60, 80, 120])
 def test_no_line_is_wider_than_the_terminal(width, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
     rng = np.random.default_rng(0)

@@ -115,8 +115,8 @@ def test_boosting_takes_more_categories_than_it_can_tell_apart():
     [
         "logistic",
         "boosting",
-        pytest.param("forest", marks=pytest.mark.long),
-        pytest.param(LogisticRegression(), marks=pytest.mark.long),
+        "forest",
+        LogisticRegression(),
     ],
     ids=str,
 )
@@ -150,7 +150,7 @@ def test_an_unknown_category_is_not_taken_for_the_most_frequent():
     assert strange != clear
 
 
-@pytest.mark.parametrize("constructor", [pl.DataFrame, pytest.param(pd.DataFrame, marks=pytest.mark.long)])
+@pytest.mark.parametrize("constructor", [pl.DataFrame, pd.DataFrame])
 def test_every_model_named_takes_a_mixed_table_with_gaps(constructor, columns, labels):
     X = constructor({name: cells * 6 for name, cells in columns.items()})
     # Variants are members of pools, and models of counts learn from rows without gaps.

@@ -147,7 +147,6 @@ def reachable(tmp_path):
     return tmp_path
 
 
-@pytest.mark.long
 def test_where_only_temporary_files_can_be_written(reachable):
     temporary = reachable / "temporary"
     temporary.mkdir()
@@ -162,7 +161,6 @@ def test_where_only_temporary_files_can_be_written(reachable):
     assert first[2] == again[2] == "[]"
 
 
-@pytest.mark.long
 def test_where_nothing_can_be_written(reachable):
     temporary = reachable / "temporary"
     temporary.mkdir()
@@ -175,7 +173,6 @@ def test_where_nothing_can_be_written(reachable):
     assert "set NUMBA_CACHE_DIR to a folder that you can write to" in said[2]
 
 
-@pytest.mark.long
 def test_a_folder_that_is_stated_is_used(reachable):
     stated = reachable / "stated"
     stated.mkdir(mode=0o700)
@@ -184,7 +181,6 @@ def test_a_folder_that_is_stated_is_used(reachable):
     assert Path(said[1].split()[0]).parent == stated
 
 
-@pytest.mark.long
 def test_a_kernel_is_compiled_again_if_one_that_it_calls_changed(tmp_path):
     shutil.copytree(_PACKAGE, tmp_path / "posteriori", ignore=shutil.ignore_patterns("__pycache__"))
     loops = tmp_path / "posteriori" / "kernels" / "loops"
@@ -230,7 +226,6 @@ def test_listeners_are_called_by_compiled_not_by_loaded_kernels(tmp_path, monkey
     assert calls == [1]
 
 
-@pytest.mark.long
 def test_the_command_line_says_once_that_it_compiles(tmp_path):
     (tmp_path / "t.csv").write_text("a,b,y\n" + "1,u,p\n2,v,q\n" * 10)
     command = [sys.executable, "-c", "import posteriori.cli as c; raise SystemExit(c.main())"]

@@ -7,7 +7,6 @@ import warnings
 
 import numpy as np
 import polars as pl
-import pytest
 
 import posteriori as po
 from posteriori.registry import MODELS
@@ -64,7 +63,6 @@ def answers(names):
 _SMALLER = {"pool": {"members": ["nb predictive", "tan"]}, "forest": {"n_trees": 3}, "forest best": {"n_trees": 3}}
 
 
-@pytest.mark.long
 def test_every_model_gives_the_same_numbers_without_numba():
     names = ["network", "logistic", *(name for name, one in MODELS.items() if one.generative)]
     run = subprocess.run([sys.executable, "-c", _HIDE_NUMBA, json.dumps(names)], capture_output=True, text=True)

@@ -39,10 +39,10 @@ class Case:
     is_costly : bool
         Whether a fit takes a second; such a case runs on fewer tables.
     make_quick : callable or None
-        Returns a cheaper estimator with the same path, which stands for it in the quick run of the laws.
+        Returns a cheaper estimator with the same path, which stands for it in the laws on two tables.
     is_variant : bool
-        Whether another case has the same path through the code, with other numbers; such a case is left to the long
-        run.
+        Whether another case has the same path through the code, with other numbers; such a case has no law on two
+        tables, only that on 20.
     """
 
     name: str
@@ -54,8 +54,8 @@ class Case:
     make_quick: Callable[[], Any] | None = None
     is_variant: bool = False
 
-    def in_quick_run(self):
-        """Return the case with the estimator of the quick run."""
+    def on_few_tables(self):
+        """Return the case with its cheaper estimator."""
         return replace(self, make=self.make_quick or self.make)
 
     def fit(self, table, y=None):
@@ -151,14 +151,11 @@ CASES |= {name: replace(CASES[name], is_variant=True) for name in _VARIANTS}
 
 
 def parameters(names=CASES, failing=MappingProxyType({})):
-    """Return names of cases for `pytest.mark.parametrize`: variants are left to the long run.
+    """Return names of cases for `pytest.mark.parametrize`.
 
     `failing` has the reason why a law does not hold for a case, which is a strict xfail.
     """
-    found = []
-    for name in names:
-        marks = [pytest.mark.long] * CASES[name].is_variant
-        if name in failing:
-            marks.append(pytest.mark.xfail(strict=True, reason=failing[name]))
-        found.append(pytest.param(name, marks=marks))
-    return found
+    return [
+        pytest.param(name, marks=pytest.mark.xfail(strict=True, reason=failing[name])) if name in failing else name
+        for name in names
+    ]

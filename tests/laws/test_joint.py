@@ -223,9 +223,7 @@ def test_the_scorer_gives_the_posterior_of_each_row(name, tmp_path):
     assert_allclose(found, model.predict_proba(rows), atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param("pool", marks=pytest.mark.long), *parameters(name for name in CASES if name != "pool")]
-)
+@pytest.mark.parametrize("name", parameters(CASES))
 def test_sql_gives_the_posterior_of_each_row(name):
     if name == "mixture":
         pytest.skip("it has no posterior of a class")

@@ -91,13 +91,12 @@ def every_model(law, of=tables):
         for name, reason in EXCEPTIONS.get(of_law, {}).items()
     }
     quick = [
-        pytest.param(case.in_quick_run(), 20 if name in marks else 2, marks=marks.get(name, []), id=name)
+        pytest.param(case.on_few_tables(), 20 if name in marks else 2, marks=marks.get(name, []), id=name)
         for name, case in CASES.items()
         if not case.is_variant
     ]
     thorough = [
-        pytest.param(case, 20, marks=[pytest.mark.long, *marks.get(name, [])], id=f"{name}, 20 tables")
-        for name, case in CASES.items()
+        pytest.param(case, 20, marks=marks.get(name, []), id=f"{name}, 20 tables") for name, case in CASES.items()
     ]
 
     @pytest.mark.parametrize(("case", "examples"), [*quick, *thorough])

@@ -126,7 +126,7 @@ def test_a_whole_weight_is_a_repetition(seed):
 
 
 @pytest.mark.parametrize("make", MODELS)
-@pytest.mark.parametrize("gaps", [0.0, pytest.param(0.4, marks=pytest.mark.long)])
+@pytest.mark.parametrize("gaps", [0.0, 0.4])
 def test_the_multiplier_maximises_left_out_posteriors_of_classes(make, gaps):
     X, y = table_of_clear_order(36 if gaps else 16, gaps)
     smoothing = smoothing_of(make(backoff="learned").fit(X, y))

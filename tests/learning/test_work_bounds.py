@@ -63,7 +63,6 @@ def test_work_is_at_most_linear_in_classes_and_folds(name, count):
     assert ten.n_bytes <= 10.001 * base.n_bytes
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("n", "d", "n_classes"), [(1500, 20, 300), (1000, 100, 3), (5000, 20, 3)])
 def test_the_estimated_seconds_of_cells_have_the_right_size(n, d, n_classes, monkeypatch):
     """CPU seconds, so that other processes count little; a factor of 5 leaves room for other machines."""

@@ -58,10 +58,9 @@ WORKS = {
     "pool: held-out posteriors": (_pool, _numbers(16_000, 3, 50)),
     "forest": (_fit("forest"), _numbers(5000, 10, 3, separated=False)),
 }
-_LONG = {"QDA, 5 folds", "mixture of covariances", "pool: held-out posteriors", "forest", "LDA: scatter per class"}
 
 
-@pytest.mark.parametrize("what", [pytest.param(one, marks=pytest.mark.long if one in _LONG else ()) for one in WORKS])
+@pytest.mark.parametrize("what", WORKS)
 def test_the_estimated_memory_is_near_the_measured_peak(what, monkeypatch):
     call, (X, y) = WORKS[what]
     estimated = []

@@ -33,7 +33,7 @@ def assert_same_cells(net, again, names):
 
 @pytest.mark.filterwarnings("ignore:(?s).*being rounded:UserWarning")
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("name", [*SMALL, *(pytest.param(one, marks=pytest.mark.long) for one in LARGE)])
+@pytest.mark.parametrize("name", [*SMALL, *LARGE])
 def test_a_shared_network_comes_back_with_each_cell(shared_data, tmp_path, name, suffix):
     (path,) = (shared_data / "bif").glob(f"{name}.bif*")
     net = po.read_network(path)

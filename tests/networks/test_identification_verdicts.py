@@ -87,9 +87,7 @@ def random_question(seed):
     return DAG(("u", "w", *names), tuple(edges)), y, x, tuple(rest[:1]) if rng.random() < 0.4 else ()
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(25), *(pytest.param(k, marks=[pytest.mark.oracle, pytest.mark.long]) for k in range(25, 300))]
-)
+@pytest.mark.parametrize("seed", [*range(25), *(pytest.param(k, marks=pytest.mark.oracle) for k in range(25, 300))])
 def test_two_networks_show_that_an_effect_is_not_identifiable(seed):
     dag, y, x, given = random_question(seed)
     found = identify(dag, y, x, given, ("u", "w"))

@@ -155,7 +155,6 @@ def test_the_class_and_the_distance_are_those_of_pyagrum(seed):
 
 @noisy
 @pytest.mark.oracle
-@pytest.mark.long
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize(("test", "theirs"), [("chi2", "chi_square"), ("g2", "g_sq")])
 def test_pc_finds_the_skeleton_of_pgmpy(seed, test, theirs):
@@ -179,9 +178,7 @@ def all_dags(names):
             continue
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(k, marks=[pytest.mark.oracle, pytest.mark.long]) for k in range(1, 20))]
-)
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.oracle) for k in range(1, 20))])
 def test_structural_em_ends_where_no_graph_scores_better(seed):
     """The fixed point of Friedman (1998), over all 25 graphs; another may have a better BIC of the known cells."""
     rng = np.random.default_rng(seed)

@@ -140,7 +140,6 @@ ATTRIBUTES = " ".join(f'a{i}="1"' for i in range(300_000))
         pytest.param(
             "<BIF><NETWORK>" + "<OUTCOME/>" * 2_000_001,
             "more than 2,000,000 elements and attributes",
-            marks=pytest.mark.long,
         ),
         ('<?xml version="1.0" encoding="UTF-99"?><BIF/>', "its encoding is 'UTF-99', which is not read"),
         ('<?xml version="1.0" encoding="shift_jis"?><BIF/>', "its encoding is 'shift_jis', which is not read"),

@@ -180,13 +180,8 @@ def test_columns_of_a_density_that_the_table_does_not_have(columns, path):
 
 STATED = ("fitted.model.", "fitted.statistics.")
 
-# Their arrays are those of another model: of naive Bayes, of a tree, of k-dependence.
-SAME_ARRAYS = {"label noise", "unlabelled", "mdlp", "dates", "tan em", "tan missing", "kdb 1", "ledoit_wolf"}
 
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in SAME_ARRAYS)) for name in fuzzed.MODELS]
-)
+@pytest.mark.parametrize("name", fuzzed.MODELS)
 def test_every_array_of_another_type_or_shape_is_refused(name, path):
     content, arrays = parts_of(name)
     text = json.dumps(content)

@@ -206,7 +206,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="has no SIGINT to send to one process")
-@pytest.mark.parametrize("suffix", [".csv", pytest.param(".parquet", marks=pytest.mark.long)])
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_an_interrupt_leaves_nothing_behind(frame, tmp_path, suffix):
     frame.write_parquet(tmp_path / "a.parquet")
     (tmp_path / f"out{suffix}").write_text("before")

@@ -6,10 +6,7 @@ import sys
 
 import pytest
 
-pytestmark = [
-    pytest.mark.long,  # a process a test
-    pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs fork, and threads with names"),
-]
+pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs fork, and threads with names")
 
 _SCRIPT = """
 import os, sys, tempfile, warnings

@@ -318,7 +318,6 @@ def cluster():
         yield client
 
 
-@pytest.mark.long
 def test_workers_fit_and_predict(cluster, frame):
     rows = in_parts(frame, 1300, 1300, 1320, 4000)
     held = rows.persist()
@@ -332,7 +331,6 @@ def test_workers_fit_and_predict(cluster, frame):
         assert model.score(one, "y") == other.score(frame, "y")
 
 
-@pytest.mark.long
 def test_workers_say_what_is_wrong_in_the_same_words(cluster, frame):
     infinite = frame.copy()
     infinite.loc[4321, "width"] = np.inf
@@ -343,7 +341,6 @@ def test_workers_say_what_is_wrong_in_the_same_words(cluster, frame):
     assert str(there.value) == str(here.value)
 
 
-@pytest.mark.long
 def test_a_worker_that_is_killed_changes_nothing(cluster, frame, tmp_path):
     """Its partitions are done again; nothing is counted twice, nothing is lost."""
 

@@ -119,10 +119,6 @@ ESTIMATORS = {
 }
 
 
-# Files differ in how rows are read, which one model shows; fits of several passes read files again by the same code.
-ALIKE = (parquet_files, arrow_files, csv_packed, ndjson)
-
-
 @pytest.mark.parametrize(
     ("source", "estimator"),
     [
@@ -130,7 +126,6 @@ ALIKE = (parquet_files, arrow_files, csv_packed, ndjson)
             where,
             estimator,
             id=f"{where.__name__ if where else 'memory'}-{name}",
-            marks=[pytest.mark.long] * (where in ALIKE and name != "NaiveBayes"),
         )
         for where in (None, *FILES, *ENGINES)
         for name, estimator in ESTIMATORS.items()
@@ -258,9 +253,8 @@ SUFFIXES = (".parquet", ".csv", ".tsv.gz", ".ndjson", ".arrow")
 
 def written_from(where, suffix):
     """Return parameters of a source and a format: in the quick run, memory is written in all, the others in one."""
-    is_another = where is not None and suffix != ".parquet"
     name = f"{where.__name__ if where else 'memory'}-{suffix}"
-    return pytest.param(where, suffix, id=name, marks=[pytest.mark.long] * is_another)
+    return pytest.param(where, suffix, id=name)
 
 
 @pytest.mark.parametrize(

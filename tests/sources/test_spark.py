@@ -18,7 +18,6 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("Spark needs a Java virtual machine, and there is none", allow_module_level=True)
 
 pytestmark = [
-    pytest.mark.long,  # a machine of Java, and a job a pass
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # sockets of py4j
     pytest.mark.filterwarnings("ignore:distutils Version classes:DeprecationWarning"),  # Spark 3.5

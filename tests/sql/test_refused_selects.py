@@ -62,7 +62,7 @@ LARGE = (
 )
 
 
-@pytest.mark.parametrize("dialect", ["duckdb", pytest.param("sqlite", marks=pytest.mark.long)])
+@pytest.mark.parametrize("dialect", ["duckdb", "sqlite"])
 @pytest.mark.parametrize("model", LARGE, ids=lambda model: type(model).__name__)
 def test_the_length_is_estimated_before_the_select_is_written(model, dialect):
     rng = np.random.default_rng(0)

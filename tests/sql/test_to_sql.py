@@ -129,19 +129,7 @@ MODELS = {
 }
 
 
-# Each part of their SELECT is also in that of another model here, or of one of `PATTERNS`.
-COMBINATIONS = {
-    "tan of components",
-    "tan without smoothing",
-    "kdb 3 without smoothing",
-    "forest",
-    "chow-liu of Gaussians",
-}
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name in COMBINATIONS)) for name in MODELS]
-)
+@pytest.mark.parametrize("name", MODELS)
 def test_it_agrees_on_penguins_with_more_cells_missing_or_unseen(name):
     model, rows = MODELS[name]
     model.fit(rows, "species")
@@ -236,7 +224,7 @@ COUNTS = {
     [
         ("multinomial", "conditional"),
         *((name, None) for name in COUNTS),
-        *(pytest.param(name, "conditional", marks=pytest.mark.long) for name in COUNTS if name != "multinomial"),
+        *((name, "conditional") for name in COUNTS if name != "multinomial"),
     ],
 )
 def test_counts_in_columns_agree_with_cells_missing(name, weights):
@@ -401,10 +389,7 @@ def test_duckdb_scores_a_file(tmp_path):
     np.testing.assert_allclose(logs_of(out), model.predict_log_proba(FEATURES), rtol=1e-9, atol=1e-9)
 
 
-LESS_COMMON = [pytest.param(name, marks=pytest.mark.long) for name in ("snowflake", "spark", "mysql", "trino")]
-
-
-@pytest.mark.parametrize("dialect", ["postgres", "bigquery", "tsql", *LESS_COMMON])
+@pytest.mark.parametrize("dialect", ["postgres", "bigquery", "tsql", "snowflake", "spark", "mysql", "trino"])
 def test_other_dialects_can_read_what_is_written_for_them(dialect):
     rows = PENGUINS.select("sex", "year", "bill_length_mm", "bill_depth_mm", "species")
     for model in (

@@ -337,10 +337,7 @@ def wide_table(n):
 
 @pytest.mark.parametrize(
     "constructor",
-    [
-        pytest.param(make, id=name, marks=[] if name in ("numpy", "polars") else pytest.mark.long)
-        for name, make in CONSTRUCTORS.items()
-    ],
+    [pytest.param(make, id=name) for name, make in CONSTRUCTORS.items()],
     indirect=True,
 )
 def test_the_number_of_threads_changes_no_bit(constructor, small_batches):

@@ -1,0 +1,89 @@
+"""The list of the tests that the quick run leaves out, and how it is chosen."""
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests import quick
+
+ROOT = Path(__file__).parents[1]
+
+
+def functions_of(path):
+    """Return the names of the test functions of a file, also of those that are made by calls."""
+    tree = ast.parse(path.read_text("utf-8"))
+    names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    return names | {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+@pytest.mark.prose
+def test_every_listed_test_exists():
+    gone = []
+    for name in sorted({quick.names_of(one)[1] for one in quick.listed()}):
+        file, _, function = name.partition("::")
+        path = ROOT / file
+        if not path.exists() or (function and function not in functions_of(path)):
+            gone.append(name)
+    assert not gone, f"make quick lists them anew: {gone}"
+
+
+def notes_of(tmp_path, reached, seconds):
+    """Return notes of tests that reach the given steps of a file."""
+    steps = sorted({step for one in reached.values() for step in one})
+    np.savez_compressed(
+        tmp_path / "main.npz",
+        steps=[f"src/a.py:{start}:{end}" for start, end in steps],
+        tests=list(reached),
+        seconds=[seconds[name] for name in reached],
+        ends=np.cumsum([len(one) for one in reached.values()]),
+        reached=np.array([steps.index(step) for one in reached.values() for step in one], dtype=np.int32),
+    )
+    return quick.Notes(tmp_path)
+
+
+A, B, C, D = "tests/t.py::test_a[1]", "tests/t.py::test_a[2]", "tests/t.py::test_b", "tests/u.py::test_c"
+REACHED = {
+    A: [(-1, 1), (1, 2), (2, 3)],
+    B: [(-1, 1), (1, 3)],  # the other branch of line 1
+    C: [(-1, 1), (1, 2), (2, 3), (2, 4)],
+    D: [(-1, 1), (1, 2)],
+}
+
+
+def test_lines_and_branches_are_what_tests_reach(tmp_path):
+    notes = notes_of(tmp_path, REACHED, dict.fromkeys(REACHED, 1.0))
+    # Lines 1, 2, 3 and 4; the branches 1 to 2, 1 to 3, 2 to 3 and 2 to 4.
+    assert notes.n_items == 8
+    assert {notes.tests[i]: len(items) for i, items in enumerate(notes.reached)} == {A: 5, B: 3, C: 7, D: 3}
+
+
+def test_the_cover_reaches_everything_in_the_fewest_seconds(tmp_path):
+    notes = notes_of(tmp_path, REACHED, {A: 1.0, B: 1.0, C: 1.5, D: 0.1})
+    assert {notes.tests[i] for i in quick.cover(notes)} == {B, C}  # A and D come first, and C replaces them
+    assert quick.choose(notes, 0.0) == {B, C}
+
+
+def test_each_function_has_its_cheapest_case_while_there_is_time(tmp_path):
+    notes = notes_of(tmp_path, REACHED, {A: 1.0, B: 1.0, C: 1.5, D: 50.0})
+    assert D in quick.choose(notes, 60.0)
+    assert A not in quick.choose(notes, 60.0)  # another case of its function is quick
+
+
+def test_whole_functions_and_files_are_listed_by_their_names(tmp_path):
+    assert quick.as_list(list(REACHED), {B, C}) == [A, "tests/u.py"]
+    assert quick.as_list(list(REACHED), {C}) == ["tests/t.py::test_a", "tests/u.py"]
+
+
+def test_the_check_finds_a_list_that_leaves_out_too_much(tmp_path):
+    notes = notes_of(tmp_path, REACHED, dict.fromkeys(REACHED, 1.0))
+    assert quick.share_of_quick(notes, frozenset()) == 1.0
+    assert quick.share_of_quick(notes, frozenset(["tests/u.py", A])) == 1.0
+    assert quick.share_of_quick(notes, frozenset(["tests/t.py::test_b"])) == 6 / 8
