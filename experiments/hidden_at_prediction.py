@@ -6,7 +6,7 @@ Two folds of at most N rows (default 400) of every table of 40 rows or more. In 
 0, 25, 50, 80, 95 and 100 % of the cells are hidden, at random and as whole columns. The pool, trained on the rows as
 they are, stands beside its best member at each level, which is chosen in hindsight, and beside discriminative
 models: logistic regression and a random forest with imputed cells, and histogram boosting, LightGBM and CatBoost, which
-take missing cells themselves. Each of these is trained on the rows as they are, and again with two copies of them of
+take missing cells themselves. The CPU seconds of each fit are taken, in one thread. Each of these is trained on the rows as they are, and again with two copies of them of
 which random cells are hidden. LightGBM and CatBoost are in the `bench` extra; without it they are left out. With
 --keep, scores are stored in a file, and those already in it are not measured again. With --write, the tables and the
 picture go into docs/pool.md.
@@ -18,6 +18,7 @@ import argparse
 import importlib.util
 import json
 import os
+import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -59,7 +60,7 @@ AGAIN = ", trained with hidden cells"
 POOL = "pool"
 PRIOR = "class prior"
 BEST = "best member, in hindsight"
-Scores = dict[str, dict[str, list[float]]]  # by table and model: log-losses, by the way and the share
+Scores = dict[str, dict[str, list[float]]]  # by table and model: log-losses by the way and the share, and CPU seconds
 
 
 def hidden(X: pl.DataFrame, share: float, way: str, seed: int) -> pl.DataFrame:
@@ -106,14 +107,16 @@ def conditions(X: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 
 def measure(table: Table) -> dict[str, list[float]]:
-    """Return the log-losses of all models on a table: two folds, each way, each share."""
+    """Return the log-losses of all models on a table, by way and share, and the CPU seconds of a fit: two folds."""
     y = table.y.to_numpy()
     classes, y_true = np.unique(y, return_inverse=True)
     fold = assign_folds(y_true, 2, seed=SEED)
     sums: dict[str, np.ndarray] = {}
     for k in range(2):
         train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        models = _fitted(table.X[train], y[train])
+        models, seconds = _fitted(table.X[train], y[train])
+        for name, spent in seconds.items():
+            sums.setdefault(name, np.zeros(len(WAYS) * len(SHARES) + 1))[-1] += spent / 2
         prior = np.bincount(y_true[train], minlength=len(classes)) / len(train)
         for at, rows in enumerate(conditions(table.X[test])):
             found = {PRIOR: np.broadcast_to(prior, (len(test), len(classes)))}
@@ -126,20 +129,28 @@ def measure(table: Table) -> dict[str, list[float]]:
             losses = {name: log_loss(y_true[test], one) for name, one in found.items()}
             losses[BEST] = min(loss for name, loss in losses.items() if name.startswith("member "))
             for name, loss in losses.items():
-                sums.setdefault(name, np.zeros(len(WAYS) * len(SHARES)))[at] += loss / 2
+                sums.setdefault(name, np.zeros(len(WAYS) * len(SHARES) + 1))[at] += loss / 2
     return {name: losses.tolist() for name, losses in sums.items() if not name.startswith("member ")}
 
 
-def _fitted(X: pl.DataFrame, y: np.ndarray) -> dict[str, Any]:
-    """Return the pool, its members and the discriminative models, fitted to some rows."""
+def _fitted(X: pl.DataFrame, y: np.ndarray) -> tuple[dict[str, Any], dict[str, float]]:
+    """Return the pool, its members and the discriminative models, fitted to some rows, and CPU seconds of the fits."""
+    seconds: dict[str, float] = {}
+
+    def fitted(name: str, model: Any, *data: Any) -> Any:
+        begun = time.process_time()
+        model.fit(*data)
+        seconds[name] = time.process_time() - begun
+        return model
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of collinear columns, few steps, columns without a value
-        pool = po.GenerativeClassifier(random_state=SEED, n_jobs=1).fit(X, y)
+        pool = fitted(POOL, po.GenerativeClassifier(random_state=SEED, n_jobs=1), X, y)
         models = {POOL: pool} | {f"member {name}": one for name, one in pool.members_.items()}
         for name, model in rivals().items():
-            models[name] = clone(model).fit(X, y)
-            models[name + AGAIN] = clone(model).fit(*with_copies(X, y, SEED))
-    return models
+            models[name] = fitted(name, clone(model), X, y)
+            models[name + AGAIN] = fitted(name + AGAIN, clone(model), *with_copies(X, y, SEED))
+    return models, seconds
 
 
 def page_of(scores: Scores) -> str:
@@ -159,10 +170,18 @@ def page_of(scores: Scores) -> str:
                 title = model if half == "all" else f"{half} ({len(names)} tables): {model}"
                 rows.append([title, *(f"{means[model][at]:.3f}" for at in places)])
         parts.append(markdown_table(head, rows))
-    above = [name for name, one in scores.items() if max(np.subtract(one[POOL], one[PRIOR])) > 0.002]
+    above = [name for name, one in scores.items() if max(np.subtract(one[POOL], one[PRIOR])[:-1]) > 0.002]
+    forest = np.array([one["random forest" + AGAIN][-1] for one in scores.values()])
+    ratios = {
+        name: float(np.median([one[name][-1] for one in scores.values()] / forest))
+        for name in (POOL, "CatBoost" + AGAIN)
+    }
     parts.append(
         f"{len(scores)} tables. The pool is above the class prior by more than 0.002 at some level on {len(above)} of "
-        f"them{': ' + ', '.join(above) if above else ''}."
+        f"them{': ' + ', '.join(above) if above else ''}. "
+        "A fit of the random forest to the rows and their copies takes 1 in CPU seconds, that of "
+        + " and of ".join(f"{name} {ratio:.1f}" for name, ratio in ratios.items())
+        + " (medians)."
     )
     return "\n\n".join(parts)
 
