@@ -6,8 +6,8 @@ Two folds of at most N rows (default 400) of every table of 40 rows or more. In 
 0, 25, 50, 80, 95 and 100 % of the cells are hidden, at random and as whole columns. The pool, trained on the rows as
 they are, stands beside its best member at each level, which is chosen in hindsight, and beside discriminative
 models: logistic regression and a random forest with imputed cells, and histogram boosting, LightGBM and CatBoost, which
-take missing cells themselves. The CPU seconds of each fit are taken, in one thread. Each of these is trained on the rows as they are, and again with two copies of them of
-which random cells are hidden. LightGBM and CatBoost are in the `bench` extra; without it they are left out. With
+take missing cells themselves. Each of these is trained on the rows as they are, and again with two copies of them of
+which random cells are hidden. The CPU seconds of each fit are taken, in one thread. LightGBM and CatBoost are in the `bench` extra; without it they are left out. With
 --keep, scores are stored in a file, and those already in it are not measured again. With --write, the tables and the
 picture go into docs/pool.md.
 """
@@ -175,6 +175,7 @@ def page_of(scores: Scores) -> str:
     ratios = {
         name: float(np.median([one[name][-1] for one in scores.values()] / forest))
         for name in (POOL, "CatBoost" + AGAIN)
+        if name in models
     }
     parts.append(
         f"{len(scores)} tables. The pool is above the class prior by more than 0.002 at some level on {len(above)} of "
