@@ -7,7 +7,8 @@ Two folds of at most N rows (default 400) of every table of 40 rows or more. In 
 they are, stands beside its best member at each level, which is chosen in hindsight, and beside discriminative
 models: logistic regression and a random forest with imputed cells, and histogram boosting, LightGBM and CatBoost, which
 take missing cells themselves. Each of these is trained on the rows as they are, and again with two copies of them of
-which random cells are hidden. The CPU seconds of each fit are taken, in one thread. LightGBM and CatBoost are in the `bench` extra; without it they are left out. With
+which random cells are hidden. The CPU seconds of each fit are taken, in one thread. LightGBM and CatBoost are in the
+`bench` extra; without it they are left out. With
 --keep, scores are stored in a file, and those already in it are not measured again. With --write, the tables and the
 picture go into docs/pool.md.
 """
