@@ -1,8 +1,8 @@
-"""Choose the tests of the quick run: those that reach every line and every branch in the fewest seconds.
+"""Choose the tests of the quick run: those that reach the lines and branches in the fewest seconds.
 
 ``python -m tests.quick`` (``make quick``) runs all tests with coverage, and notes for each the lines and branches of
 the package that it reaches, and its seconds. A greedy set cover [1]_ takes the test with the most lines and branches
-per second that no test before it reaches, until all are reached. Coverage does not see what a test asserts, so the
+per second that no test before it reaches, until nearly all are reached. Coverage does not see what a test asserts, so the
 cheapest case of each function joins, the cheapest first, while the run has seconds left. The others are listed in
 ``tests/full.txt``; a test that is not listed is quick, so that a new one runs at once.
 
@@ -28,7 +28,8 @@ ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "full.txt"
 NOTES = ROOT / "build" / "quick"
 SECONDS = 200.0  # of all processes together, as measured with coverage
-ENOUGH = 0.995
+ENOUGH = 0.995  # of the lines and branches that all tests reach: below it the list is chosen again
+_SHARE = 0.998  # at which the cover ends: the last lines cost the most seconds, such as a machine of Java
 _OVERHEAD = 0.02  # seconds that a test costs beside its own: reports between processes
 _ALL = "not prose"
 
@@ -198,14 +199,14 @@ def _items_of(steps: list[str]) -> list[list[int]]:
     ]
 
 
-def cover(notes: Notes) -> list[int]:
-    """Return the numbers of tests that reach everything: the greedy cover, without those that later ones replace."""
+def cover(notes: Notes, share: float = 1.0) -> list[int]:
+    """Return the numbers of tests that reach a share of everything: greedy, without those that later ones replace."""
     left = np.ones(notes.n_items, dtype=bool)
     cost = np.array(notes.seconds) + _OVERHEAD
     queue = [(-len(items) / cost[i], i) for i, items in enumerate(notes.reached)]
     heapq.heapify(queue)
     taken = []
-    while queue:
+    while queue and left.mean() > 1.0 - share:
         promised, i = heapq.heappop(queue)
         gain = left[notes.reached[i]].sum() / cost[i]
         if not gain:
@@ -228,10 +229,10 @@ def cover(notes: Notes) -> list[int]:
 def choose(notes: Notes, seconds: float) -> set[str]:
     """Return the quick tests: the cover, then the cheapest case of each function while there are seconds left."""
     cost = np.array(notes.seconds) + _OVERHEAD
-    taken = cover(notes)
+    taken = cover(notes, _SHARE)
     names = [names_of(nodeid)[1] for nodeid in notes.tests]
     functions, spent = {names[i] for i in taken}, cost[taken].sum()
-    print(f"{len(taken)} tests reach all {notes.n_items:,} lines and branches, in {spent:.0f} s")
+    print(f"{len(taken)} tests reach {_SHARE:.1%} of {notes.n_items:,} lines and branches, in {spent:.0f} s")
     for i in np.argsort(cost):
         if names[i] not in functions and spent + cost[i] <= seconds:
             taken.append(i)
