@@ -16,7 +16,7 @@ import pytest
 
 from posteriori.kernels.machine.ahead_of_time import compile_kernels
 from posteriori.kernels.machine.machine_code import why_unused
-from tests.quick import ROOT, listed, names_of
+from tests.quick import ROOT, listed
 
 # Machine code outlives the environment: its files carry a hash of the sources, so what changed is compiled again.
 _KERNELS = Path(__file__).parents[1] / "build" / "kernels"
@@ -49,7 +49,7 @@ def pytest_configure(config):
 def pytest_ignore_collect(collection_path, config):
     """Skip files of which no test is quick in a run that leaves them out."""
     if "not full" in config.option.markexpr and collection_path.is_relative_to(ROOT):
-        return collection_path.relative_to(ROOT).as_posix() in _FULL or None
+        return _FULL.holds_all_of(collection_path.relative_to(ROOT).as_posix()) or None
     return None
 
 
@@ -57,7 +57,7 @@ def pytest_ignore_collect(collection_path, config):
 def pytest_collection_modifyitems(items):
     """Mark the tests that the quick run leaves out, and begin with those that take longest."""
     for item in items:
-        if not _FULL.isdisjoint(names_of(item.nodeid)):
+        if item.nodeid in _FULL:
             item.add_marker(pytest.mark.full)
     items.sort(key=lambda item: item.path.name not in _LONGEST)
 

@@ -22,7 +22,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.quick import NOTES, Notes, listed, names_of
+from tests.quick import NOTES, Notes, listed
 
 _ROOT = Path(__file__).parents[1]
 _PATIENCE = 30.0  # seconds of tests, as noted, for a sampled mutant: of quick ones, and of others
@@ -251,7 +251,7 @@ def try_sampled(n: int, notes: Notes, checkout: Path, seed: int) -> int:
         tests = sorted(reached[path, row], key=lambda i: notes.seconds[i])
         fate = "SURVIVES"
         for kind in ("quick", "full"):
-            of_kind = [i for i in tests if full.isdisjoint(names_of(notes.tests[i])) == (kind == "quick")]
+            of_kind = [i for i in tests if (notes.tests[i] in full) == (kind == "full")]
             spent, chosen = 0.0, []
             for i in of_kind:
                 spent += notes.seconds[i]

@@ -2,12 +2,12 @@
 
 ``python -m tests.quick`` (``make quick``) runs all tests with coverage, and notes for each the lines and branches of
 the package that it reaches, and its seconds. A greedy set cover [1]_ takes the test with the most lines and branches
-per second that no test before it reaches, until nearly all are reached. Coverage does not see what a test asserts, so the
-cheapest case of each function joins, the cheapest first, while the run has seconds left. The others are listed in
-``tests/full.txt``; a test that is not listed is quick, so that a new one runs at once.
+per second that no test before it reaches, until nearly all are reached. Coverage does not see what a test asserts, so
+the cheapest case of each function joins, the cheapest first, while the run takes less than a part of all seconds. The
+others are listed in ``tests/full.txt``; a function that is not listed is quick, so that a new one runs at once.
 
 ``--from FOLDER`` chooses by the notes of an earlier run. ``--check`` writes nothing: it exits with 1 if the tests that
-are quick now reach less than 99.5 percent of what all reach, or if the list names tests that no longer exist.
+are quick now reach less than 99.5 percent of what all reach.
 
 .. [1] Chvátal, "A greedy heuristic for the set-covering problem", Mathematics of Operations Research 4(3), 1979.
 """
@@ -27,7 +27,7 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "full.txt"
 NOTES = ROOT / "build" / "quick"
-SECONDS = 200.0  # of all processes together, as measured with coverage
+PART = 0.1  # of the seconds of all tests
 ENOUGH = 0.995  # of the lines and branches that all tests reach: below it the list is chosen again
 _SHARE = 0.998  # at which the cover ends: the last lines cost the most seconds, such as a machine of Java
 _OVERHEAD = 0.02  # seconds that a test costs beside its own: reports between processes
@@ -37,27 +37,71 @@ _ALL = "not prose"
 # --- The list
 
 
-def listed() -> frozenset[str]:
-    """Return the tests that the quick run leaves out: files, functions of files, and cases of functions."""
-    return frozenset(LIST.read_text("utf-8").splitlines()) if LIST.exists() else frozenset()
+class Full:
+    """The tests that the quick run leaves out, as a list of files, their functions (``  ``) and of these (``    ``).
 
-
-def names_of(nodeid: str) -> tuple[str, str, str]:
-    """Return the names under which a test may be listed: its file, its function, itself.
-
-    >>> names_of("tests/a/test_b.py::test_c[x::y-1]")
-    ('tests/a/test_b.py', 'tests/a/test_b.py::test_c', 'tests/a/test_b.py::test_c[x::y-1]')
+    A file without functions is left out as a whole, and so is a function without cases. ``but [case]`` is quick though
+    its function is left out; ``only [case]`` is left out and the others of its function are quick.
     """
-    function = nodeid.partition("[")[0]
-    return function.partition("::")[0], function, nodeid
+
+    def __init__(self, text: str) -> None:
+        self.files: dict[str, dict[str, list[str]]] = {}
+        for line in text.splitlines():
+            if not line.startswith(" "):
+                functions = self.files.setdefault(line, {})
+            elif not line.startswith("    "):
+                cases = functions.setdefault(line.strip(), [])
+            else:
+                cases.append(line.strip())
+
+    def __contains__(self, nodeid: str) -> bool:
+        file, function, case = parts_of(nodeid)
+        functions = self.files.get(file)
+        if not functions:
+            return functions is not None
+        cases = functions.get(function)
+        if not cases:
+            return cases is not None
+        return f"only {case}" in cases or (cases[0].startswith("but ") and f"but {case}" not in cases)
+
+    def holds_all_of(self, file: str) -> bool:
+        """Return whether a file is left out as a whole."""
+        return self.files.get(file) == {}
 
 
-def as_list(tests: list[str], quick: set[str]) -> list[str]:
-    """Return what is listed: whole files and functions of which no test is quick, and cases."""
-    alive = {name for nodeid in quick for name in names_of(nodeid)}
-    return sorted(
-        {next(name for name in names_of(nodeid) if name not in alive) for nodeid in tests if nodeid not in quick}
-    )
+def listed() -> Full:
+    """Return the tests that the quick run leaves out."""
+    return Full(LIST.read_text("utf-8"))
+
+
+def parts_of(nodeid: str) -> tuple[str, str, str]:
+    """Return the file, the function and the case of a test.
+
+    >>> parts_of("tests/a/test_b.py::TestC::test_d[x::y-1]")
+    ('tests/a/test_b.py', 'TestC::test_d', '[x::y-1]')
+    """
+    function, bracket, case = nodeid.partition("[")
+    return function.partition("::")[0], function.partition("::")[2], bracket + case
+
+
+def as_list(tests: list[str], quick: set[str]) -> str:
+    """Return the list of the tests that are not quick, as `Full` reads it."""
+    tree: dict[str, dict[str, dict[bool, list[str]]]] = {}
+    for nodeid in sorted(tests):
+        file, function, case = parts_of(nodeid)
+        tree.setdefault(file, {}).setdefault(function, {True: [], False: []})[nodeid in quick].append(case)
+    lines = []
+    for file, functions in tree.items():
+        left_out = {name: cases for name, cases in functions.items() if cases[False]}
+        lines += [file] * bool(left_out)
+        if not any(cases[True] for cases in functions.values()):
+            continue
+        for name, cases in left_out.items():
+            lines.append(f"  {name}")
+            if cases[True]:
+                word = min(("but", "only"), key=lambda word: len(cases[word == "but"]))
+                lines += [f"    {word} {case}" for case in cases[word == "but"]]
+    return "\n".join(lines) + "\n"
 
 
 # --- Measuring: a plugin of pytest, loaded by `-p tests.quick`
@@ -154,7 +198,7 @@ class Notes:
             by_step += np.split(number[notes["reached"]], notes["ends"][:-1])
         self.steps, self.by_step = list(steps), by_step
         self.items = _items_of(self.steps)
-        self.n_items = 1 + max(max(items) for items in self.items)
+        self.n_items = 1 + max(max(items, default=-1) for items in self.items)
         starts = np.cumsum([0, *map(len, self.items)])
         flat = np.concatenate([np.array(items, dtype=np.int64) for items in self.items])
         self.reached = [
@@ -226,15 +270,15 @@ def cover(notes: Notes, share: float = 1.0) -> list[int]:
     return taken
 
 
-def choose(notes: Notes, seconds: float) -> set[str]:
-    """Return the quick tests: the cover, then the cheapest case of each function while there are seconds left."""
+def choose(notes: Notes, part: float) -> set[str]:
+    """Return the quick tests: the cover, then the cheapest case of each function while its part of the time lasts."""
     cost = np.array(notes.seconds) + _OVERHEAD
     taken = cover(notes, _SHARE)
-    names = [names_of(nodeid)[1] for nodeid in notes.tests]
+    names = [parts_of(nodeid)[:2] for nodeid in notes.tests]
     functions, spent = {names[i] for i in taken}, cost[taken].sum()
     print(f"{len(taken)} tests reach {_SHARE:.1%} of {notes.n_items:,} lines and branches, in {spent:.0f} s")
     for i in np.argsort(cost):
-        if names[i] not in functions and spent + cost[i] <= seconds:
+        if names[i] not in functions and spent + cost[i] <= part * cost.sum():
             taken.append(i)
             functions.add(names[i])
             spent += cost[i]
@@ -245,11 +289,11 @@ def choose(notes: Notes, seconds: float) -> set[str]:
     return {notes.tests[i] for i in taken}
 
 
-def share_of_quick(notes: Notes, full: frozenset[str]) -> float:
+def share_of_quick(notes: Notes, full: Full) -> float:
     """Return the share of what all tests reach that those reach that are not listed."""
     reached = np.zeros(notes.n_items, dtype=bool)
     for nodeid, items in zip(notes.tests, notes.reached, strict=True):
-        if full.isdisjoint(names_of(nodeid)):
+        if nodeid not in full:
             reached[items] = True
     return float(reached.mean())
 
@@ -261,19 +305,17 @@ def main() -> int:
     )
     parser.add_argument("--from", dest="folder", type=Path, help="the notes of an earlier run")
     parser.add_argument("--check", action="store_true", help="write nothing, and exit with 1 if the list is incomplete")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help=f"of all processes together ({SECONDS:.0f})")
+    parser.add_argument("--part", type=float, default=PART, help=f"of the seconds of all tests ({PART})")
     options = parser.parse_args()
     if options.folder is None:
         command = [sys.executable, "-m", "pytest", "-p", "tests.quick", "--record-tests", str(NOTES), "-m", _ALL]
         subprocess.run(command, cwd=ROOT, check=True)
     notes = Notes(options.folder or NOTES)
     if options.check:
-        share, known = share_of_quick(notes, listed()), {name for nodeid in notes.tests for name in names_of(nodeid)}
+        share = share_of_quick(notes, listed())
         print(f"the quick run reaches {share:.2%} of the lines and branches that all tests reach")
-        for gone in sorted(listed() - known):
-            print(f"tests/full.txt names a test that does not exist: {gone}")
-        return int(share < ENOUGH or not listed() <= known)
-    LIST.write_text("\n".join(as_list(notes.tests, choose(notes, options.seconds))) + "\n", "utf-8")
+        return int(share < ENOUGH)
+    LIST.write_text(as_list(notes.tests, choose(notes, options.part)), "utf-8")
     print(f"wrote {LIST.relative_to(ROOT)}: the quick run reaches {share_of_quick(notes, listed()):.2%}")
     return 0
 

@@ -27,11 +27,11 @@ def functions_of(path):
 @pytest.mark.prose
 def test_every_listed_test_exists():
     gone = []
-    for name in sorted({quick.names_of(one)[1] for one in quick.listed()}):
-        file, _, function = name.partition("::")
-        path = ROOT / file
-        if not path.exists() or (function and function not in functions_of(path)):
-            gone.append(name)
+    for file, functions in quick.listed().files.items():
+        if file.startswith("tests/drop_in/"):  # its functions are those of scikit-learn
+            continue
+        known = functions_of(ROOT / file) if (ROOT / file).exists() else set()
+        gone += [f"{file}::{name}" for name in functions if name not in known] or [file] * (not known)
     assert not gone, f"make quick lists them anew: {gone}"
 
 
@@ -73,17 +73,40 @@ def test_the_cover_reaches_everything_in_the_fewest_seconds(tmp_path):
 
 def test_each_function_has_its_cheapest_case_while_there_is_time(tmp_path):
     notes = notes_of(tmp_path, REACHED, {A: 1.0, B: 1.0, C: 1.5, D: 50.0})
-    assert D in quick.choose(notes, 60.0)
-    assert A not in quick.choose(notes, 60.0)  # another case of its function is quick
+    assert quick.choose(notes, 1.0) == {B, C, D}  # another case of the function of A is quick
+    assert quick.choose(notes, 0.1) == {B, C}
 
 
-def test_whole_functions_and_files_are_listed_by_their_names(tmp_path):
-    assert quick.as_list(list(REACHED), {B, C}) == [A, "tests/u.py"]
-    assert quick.as_list(list(REACHED), {C}) == ["tests/t.py::test_a", "tests/u.py"]
+MANY = [f"tests/v.py::test_d[{k}]" for k in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "lines"),
+    [
+        ({B, C}, ["tests/t.py", "  test_a", "    but [2]", "tests/u.py", "tests/v.py"]),
+        ({C, D, *MANY}, ["tests/t.py", "  test_a"]),
+        ({A, B, C, D, MANY[3]}, ["tests/v.py", "  test_d", "    but [3]"]),
+        ({A, B, C, D, *MANY[1:]}, ["tests/v.py", "  test_d", "    only [0]"]),
+    ],
+)
+def test_the_list_is_read_as_it_was_written(chosen, lines):
+    every = [*REACHED, *MANY]
+    text = quick.as_list(every, chosen)
+    assert text.splitlines() == lines
+    assert {nodeid for nodeid in every if nodeid not in quick.Full(text)} == chosen
+
+
+def test_a_function_that_is_not_listed_is_quick():
+    full = quick.Full(quick.as_list([*REACHED, *MANY], {B, C, MANY[3]}))
+    assert "tests/t.py::test_new" not in full
+    assert "tests/new.py::test_a" not in full
+    assert "tests/u.py::test_new" in full  # until the list is made again: its file is not read
+    assert full.holds_all_of("tests/u.py")
+    assert not full.holds_all_of("tests/t.py")
 
 
 def test_the_check_finds_a_list_that_leaves_out_too_much(tmp_path):
     notes = notes_of(tmp_path, REACHED, dict.fromkeys(REACHED, 1.0))
-    assert quick.share_of_quick(notes, frozenset()) == 1.0
-    assert quick.share_of_quick(notes, frozenset(["tests/u.py", A])) == 1.0
-    assert quick.share_of_quick(notes, frozenset(["tests/t.py::test_b"])) == 6 / 8
+    assert quick.share_of_quick(notes, quick.Full("")) == 1.0
+    assert quick.share_of_quick(notes, quick.Full("tests/u.py\ntests/t.py\n  test_a\n    only [1]")) == 1.0
+    assert quick.share_of_quick(notes, quick.Full("tests/t.py\n  test_b")) == 6 / 8
