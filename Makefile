@@ -16,7 +16,8 @@ test: .venv ## Run the quick tests: those that reach all lines and branches in t
 	$(PYTHON) -m pytest
 
 .PHONY: full
-full: .venv ## Run the other tests (tests/full.txt)
+full: .venv ## Run the other tests (tests/full.txt), which install Spark
+	$(PYTHON) -c "import pyspark" 2>/dev/null || $(PYTHON) -m pip install --quiet --editable ".[test,spark]"
 	$(PYTHON) -m pytest -m "full and not prose"
 
 .PHONY: laws
