@@ -1,6 +1,7 @@
 """The pages of measurements are about the tables that their scripts name, and the README quotes them as they stand."""
 
 import re
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 import pytest
@@ -58,23 +59,50 @@ def test_an_absent_table_is_named(folder, names):
         list(tables(folder, names))
 
 
-def mean_log_loss(page, block, model):
-    rows = block_of(page, block)
-    place = rows[0].index("mean log-loss")
-    return pytest.approx(float(next(row[place] for row in rows if row[0] == model)), abs=0.0055)  # rounded twice
+def of_hidden_cells(model, share, digits=3):
+    """Return the figure of a model where a share of the cells is hidden, rounded half up."""
+    rows = block_of("pool.md", "hidden at prediction")
+    place = rows[0].index(f"{share} of the cells hidden")
+    figure = Decimal(next(row[place] for row in rows if row[0] == model))
+    return str(figure.quantize(Decimal(10) ** -digits, ROUND_HALF_UP))
+
+
+def price_of(model):
+    """Return the CPU seconds of a fit, of which a random forest takes one."""
+    text = (ROOT / "docs" / "pool.md").read_text(encoding="utf-8")
+    return float(re.search(rf"in CPU seconds.* of {model} ([\d.]+)", text)[1].rstrip("."))
 
 
 @pytest.mark.prose
 def test_the_readme_quotes_the_figures_of_the_pages():
     text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    pool, catboost, boosting, forest, logistic = re.search(
-        r"mean log-loss of the pool is ([\d.]+), that of CatBoost ([\d.]+), of histogram boosting ([\d.]+), of a "
-        r"random forest and of LightGBM ([\d.]+), and of logistic regression ([\d.]+),",
-        text,
+    section = text.partition("## Measured")[2].partition("## ")[0]
+    commit, n_tables, n_rows, pool, catboost, logistic, others, half, trained, price = re.search(
+        r"At commit `(\w+)`, on (\d+) tables of at most (\d+) rows.* of the pool was ([\d.]+), that of CatBoost "
+        r"([\d.]+), of logistic regression ([\d.]+), and of a random forest and of LightGBM ([\d.]+)\..* it was "
+        r"([\d.]+); that of CatBoost, .* was ([\d.]+), .* takes as much as ([\d.]+) random forests",
+        section,
     ).groups()
-    assert float(pool) == mean_log_loss("pool.md", "rivals", "pool")
-    assert float(catboost) == mean_log_loss("pool.md", "rivals", "CatBoost")
-    assert float(boosting) == mean_log_loss("pool.md", "rivals", "histogram boosting, early stopping")
-    assert float(forest) == mean_log_loss("pool.md", "rivals", "random forest, 200 trees")
-    assert float(forest) == mean_log_loss("pool.md", "rivals", "LightGBM")
-    assert float(logistic) == mean_log_loss("pool.md", "rivals", "logistic regression")
+    page = (ROOT / "docs" / "pool.md").read_text(encoding="utf-8")
+    assert re.findall(r"[Cc]ommit `(\w+)`", section) == [commit]
+    assert f"at commit `{commit}`; CatBoost" in page
+    assert f"{n_tables} tables of at most {n_rows} rows" in page
+    assert pool == of_hidden_cells("pool", "0%", 2)
+    assert catboost == of_hidden_cells("CatBoost", "0%", 2)
+    assert logistic == of_hidden_cells("logistic regression", "0%", 2)
+    assert others == of_hidden_cells("LightGBM", "0%", 2)
+    assert others == of_hidden_cells("random forest", "0%", 2)
+    assert half == of_hidden_cells("pool", "50%", 2)
+    assert trained == of_hidden_cells("CatBoost, trained with hidden cells", "50%", 2)
+    assert float(price) == price_of("pool")
+
+
+@pytest.mark.prose
+def test_the_front_page_quotes_the_figures_of_the_pages():
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    models = ("pool", "CatBoost, trained with hidden cells", "class prior")
+    for word, share in (("none", "0%"), ("half", "50%")):
+        shown = re.search(rf"^\| {word} \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", text, re.MULTILINE).groups()
+        assert list(shown) == [of_hidden_cells(model, share) for model in models]
+    pool, catboost = re.search(r"as ([\d.]+) random forests, and .* as much as ([\d.]+)\. ", text).groups()
+    assert (float(pool), float(catboost)) == (price_of("pool"), price_of("CatBoost, trained with hidden cells"))
