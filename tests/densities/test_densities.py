@@ -129,8 +129,7 @@ def moved(density, rng, n, missing, offset):
 @every_density
 def test_a_missing_cell_is_summed_or_integrated_out(density):
     parameters, tile, _ = fitted(density)
-    row = np.where(tile.values == tile.values, tile.values, 1)[:1].copy()
-    row = np.maximum(row, 1) if density.kind == "categorical" else row
+    row = draw_tile(density, np.random.default_rng(1), 1, missing=0.0).values
     with_gap = row.copy()
     with_gap[0, 1] = 0 if density.kind == "categorical" else np.nan
 
