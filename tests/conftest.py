@@ -25,7 +25,7 @@ if not why_unused(_KERNELS / "posteriori"):  # in a checkout that others can wri
 
 # Kernels compile on first use, so no example has a deadline; the same examples run everywhere.
 hypothesis.settings.register_profile("posteriori", deadline=None, derandomize=True, max_examples=12)
-hypothesis.settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=30)  # make full
+hypothesis.settings.register_profile("thorough", deadline=None, derandomize=True, max_examples=30)  # make laws
 hypothesis.settings.load_profile("posteriori")
 
 

@@ -409,6 +409,29 @@ def test_evaluate_warns_of_rows_without_kept_predictions():
     assert (code, err.endswith(warning)) == (0, True)
 
 
+@pytest.mark.parametrize("command", ["evaluate", "report"])
+@pytest.mark.parametrize("kind", ["saved", "merged", "of a number"])
+def test_a_model_without_record_of_its_rows_says_so(kind, command):
+    rows = table(100)
+    rows.write_parquet("training.parquet")
+    if kind == "of a number":
+        target = next(name for name, dtype in rows.schema.items() if dtype.is_float())
+        po.save(po.AdditiveRegressor().fit(rows.drop("y"), target), "m.posteriori")
+    elif kind == "saved":
+        po.save(po.NaiveBayes().fit(rows, "y"), "m.posteriori")
+    else:
+        for name, part in (("a", rows[:50]), ("b", rows[50:])):
+            part.write_parquet(f"{name}.parquet")
+            succeeds("fit", f"{name}.parquet", "-t", "y", "--model", "nb", "-o", f"{name}.posteriori")
+        succeeds("merge", "a.posteriori", "b.posteriori", "-o", "m.posteriori")
+    code, out, err = run(command, "m.posteriori", "training.parquet", *(["--json"] if command == "evaluate" else []))
+    assert code == 0
+    if command == "evaluate":
+        assert json.loads(out)["share_of_training_rows"] is None
+    if command == "evaluate" or kind != "of a number":  # a report on numbers has no sentence on training rows
+        assert "if these rows are among them, the scores are too optimistic" in err
+
+
 @pytest.mark.parametrize("command", ["explore", "report"])
 def test_a_folder_is_no_model(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

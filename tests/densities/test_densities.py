@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import inspect
 import pkgutil
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -41,20 +42,51 @@ Z = 3
 CARDINALITIES = (2, 5, 1)
 
 
+@dataclasses.dataclass(frozen=True)
+class Cells:
+    """The cells of which a density is tested: how n rows of three columns are drawn, and what a cell may be.
+
+    `possible` is a range of codes or counts, over which a test sums, or the ends of an interval of real numbers, over
+    which it integrates.
+    """
+
+    draw: Callable[[np.random.Generator, int], np.ndarray]
+    possible: range | tuple[float, float]
+
+
+CODES = Cells(
+    lambda rng, n: np.column_stack([rng.integers(1, k + 1, n) for k in CARDINALITIES]).astype(np.uint8),
+    range(1, CARDINALITIES[1] + 1),  # of the second column
+)
+NUMBERS = Cells(lambda rng, n: rng.normal(5, 3, (n, 3)), (-200, 200))
+CORRELATED = Cells(lambda rng, n: rng.normal(5, 3, (n, 1)) + rng.normal(0, [1, 2, 3], (n, 3)), (-200, 200))
+EVENTS = Cells(lambda rng, n: rng.poisson(4, (n, 3)).astype(float), range(200))
+WAITS = Cells(lambda rng, n: rng.exponential(4, (n, 3)), (0, 400))
+
+# A new density is added here: the tests marked `every_density` follow from its entry.
+DENSITIES = {
+    Gaussian(): NUMBERS,
+    Gaussian(0.0, ddof=1): NUMBERS,
+    Gaussian(np.inf): NUMBERS,
+    Gaussian(predictive=True): NUMBERS,
+    MultivariateGaussian(): CORRELATED,
+    MultivariateGaussian(predictive=True): CORRELATED,
+    MultivariateGaussian(Pooled(ddof=1)): CORRELATED,
+    MultivariateGaussian(Regularized(0.5)): CORRELATED,
+    Poisson(): EVENTS,
+    Categorical(): CODES,
+    Categorical(0.0): CODES,
+    Exponential(): WAITS,
+}
+BY_NAME = {density.name: cells for density, cells in DENSITIES.items()}
+every_density = pytest.mark.parametrize("density", DENSITIES, ids=repr)
+
+
 def draw_tile(density, rng, n, missing=0.2):
-    if density.kind == "categorical":
-        codes = np.column_stack([rng.integers(1, k + 1, n) for k in CARDINALITIES]).astype(np.uint8)
-        codes[rng.random(codes.shape) < missing] = 0
-        return Codes(codes, CARDINALITIES)
-    shape = (n, 3)
-    values = {
-        "gaussian": lambda: rng.normal(5, 3, shape),
-        "multivariate gaussian": lambda: rng.normal(5, 3, (n, 1)) + rng.normal(0, [1, 2, 3], shape),
-        "poisson": lambda: rng.poisson(4, shape).astype(float),
-        "exponential": lambda: rng.exponential(4, shape),
-    }[density.name]()
-    values[rng.random(shape) < missing] = np.nan
-    return Numbers(values)
+    values = BY_NAME[density.name].draw(rng, n)
+    is_code = density.kind == "categorical"
+    values[rng.random(values.shape) < missing] = 0 if is_code else np.nan
+    return Codes(values, CARDINALITIES) if is_code else Numbers(values)
 
 
 def fitted(density, n=200, seed=0, missing=0.2):
@@ -62,26 +94,6 @@ def fitted(density, n=200, seed=0, missing=0.2):
     tile = draw_tile(density, rng, n, missing)
     assignment = Assignment(rng.integers(0, Z, n).astype(np.int32), np.ones(n), Z)
     return density.estimate(density.sufficient_statistics.of(tile, assignment)), tile, assignment
-
-
-every_density = pytest.mark.parametrize(
-    "density",
-    [
-        Gaussian(),
-        Gaussian(0.0, ddof=1),
-        Gaussian(np.inf),
-        Gaussian(predictive=True),
-        MultivariateGaussian(),
-        MultivariateGaussian(predictive=True),
-        MultivariateGaussian(Pooled(ddof=1)),
-        MultivariateGaussian(Regularized(0.5)),
-        Poisson(),
-        Categorical(),
-        Categorical(0.0),
-        Exponential(),
-    ],
-    ids=repr,
-)
 
 
 @every_density
@@ -117,8 +129,7 @@ def moved(density, rng, n, missing, offset):
 @every_density
 def test_a_missing_cell_is_summed_or_integrated_out(density):
     parameters, tile, _ = fitted(density)
-    row = np.where(tile.values == tile.values, tile.values, 1)[:1].copy()
-    row = np.maximum(row, 1) if density.kind == "categorical" else row
+    row = draw_tile(density, np.random.default_rng(1), 1, missing=0.0).values
     with_gap = row.copy()
     with_gap[0, 1] = 0 if density.kind == "categorical" else np.nan
 
@@ -129,13 +140,11 @@ def test_a_missing_cell_is_summed_or_integrated_out(density):
 
     tail = (tile.cardinalities,) if density.kind == "categorical" else ()
     marginal = np.exp(density.log_density(parameters, type(tile)(with_gap, *tail)))[0]
-    if density.kind == "categorical":
-        total = sum(likelihood(k + 1) for k in range(CARDINALITIES[1]))
-    elif density.name == "poisson":
-        total = sum(likelihood(k) for k in range(200))
+    possible = DENSITIES[density].possible
+    if isinstance(possible, range):
+        total = sum(likelihood(cell) for cell in possible)
     else:
-        low, high = (-200, 200) if "gaussian" in density.name else (0, 400)
-        total = scipy.integrate.quad_vec(likelihood, low, high, epsrel=1e-9, points=[5.0])[0]
+        total = scipy.integrate.quad_vec(likelihood, *possible, epsrel=1e-9, points=[5.0])[0]
     assert_allclose(marginal, total, rtol=1e-6)
 
 

@@ -85,14 +85,15 @@ class JudgedRows:
         that have none.
     n_kept : int
         The number of judged rows with an out-of-fold prediction.
-    seen : float
-        The share of the judged rows on which the model was trained and that have no out-of-fold prediction.
+    seen : float or None
+        The share of the judged rows on which the model was trained and that have no out-of-fold prediction; None if
+        the model has no record of its training rows.
     """
 
     held_out: HeldOut
     judged: Array
     n_kept: int
-    seen: float
+    seen: float | None
 
 
 def judge_rows(estimator: Classifier, X: Any, y_true: Array) -> JudgedRows:
@@ -107,7 +108,7 @@ def judge_rows(estimator: Classifier, X: Any, y_true: Array) -> JudgedRows:
     seen = 0.0
     if n_kept < n_rows:
         # The record of training rows holds the kept ones, too.
-        seen = max(0.0, share_of_seen_rows(estimator, X) * n_rows - n_kept) / (n_rows - n_kept)
+        seen = max(0.0, (share_of_seen_rows(estimator, X) or 0.0) * n_rows - n_kept) / (n_rows - n_kept)
     judged = is_kept if seen > _MOSTLY else every
     mixed = replace(
         given,

@@ -28,10 +28,10 @@ def record_rows(estimator: Estimator, X: Any) -> None:
     )
 
 
-def share_of_seen_rows(estimator: Estimator, X: Any) -> float:
-    """Return the share of the rows X that the classifier was trained on, as far as its record shows; else 0."""
+def share_of_seen_rows(estimator: Estimator, X: Any) -> float | None:
+    """Return the share of the rows X that the model was trained on, by its record; None if it has no record of them."""
     record = record_of(estimator).fingerprints
-    return 0.0 if record is None else record.overlap(estimator._source(X).map(hash_rows))
+    return None if record is None else record.overlap(estimator._source(X).map(hash_rows))
 
 
 def kept_figures(estimator: OfClasses, positive: Any = None) -> HeldOutFigures | None:

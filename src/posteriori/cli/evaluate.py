@@ -144,7 +144,7 @@ def _judged_classes(
     held_out = replace(found.held_out, positive=chosen)
     return {
         "rows_without_label": read.height - frame.height,
-        "share_of_training_rows": max(seen, found.n_kept / frame.height),
+        "share_of_training_rows": None if seen is None else max(seen, found.n_kept / frame.height),
         "out_of_fold_rows": found.n_kept,
         "outside_of_training_range": outside,
         **evaluation.evaluation_facts(estimator, held_out),
@@ -222,8 +222,7 @@ def _evaluate_numbers(
         density = estimator.predict_density(features)
         seen = share_of_seen_rows(estimator, features)
         found = judged_numbers(density, frame[target].to_numpy().astype(float), target)
-    if seen:
-        evaluation.warn_of_seen_rows(seen)
+    evaluation.warn_of_seen_rows(seen)
     facts = {
         "command": "evaluate",
         "table": str(table),

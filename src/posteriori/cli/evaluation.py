@@ -42,12 +42,18 @@ def say_training_rows(found: JudgedRows) -> None:
         note(f"the model was trained on these rows; they are {kept}")
     elif found.n_kept:
         note(f"the model was trained on {found.n_kept:,} of the {n_rows:,} rows; these are {kept}")
-    if found.seen:
-        warn_of_seen_rows(found.seen, " and have no out-of-fold prediction" if found.n_kept else "")
+    warn_of_seen_rows(found.seen, " and have no out-of-fold prediction" if found.n_kept else "")
 
 
-def warn_of_seen_rows(share: float, without: str = "") -> None:
-    """Print to stderr that this share of the rows are training rows, which are not scored by held-out predictions."""
+def warn_of_seen_rows(share: float | None, without: str = "") -> None:
+    """Print to stderr that this share of the rows are training rows without held-out predictions, or may be if None."""
+    if share is None:
+        note(
+            "the model has no record of its training rows, which only the command fit keeps: if these rows are among "
+            "them, the scores are too optimistic"
+        )
+    if not share:
+        return
     many = "the rows are" if share > 0.99 else f"about {share:.0%} of the rows are"
     warn(f"{many} among those that the model was trained on{without}, so its scores are too optimistic; use other rows")
 

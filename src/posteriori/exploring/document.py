@@ -131,7 +131,7 @@ def sampled_rows(estimator: OfClasses, X: Any, y: Any, most: int) -> dict[str, A
     return {
         "names": list(estimator._posterior.schema.names),
         "heldOut": None if held_out is None else [_probabilities(row) for row in held_out[chosen]],
-        "seen": share_of_seen_rows(estimator, X),
+        "seen": share_of_seen_rows(estimator, X) or 0.0,
         "cells": [[_plain(cell) for cell in row] for row in cells[chosen].tolist()],
         "labels": None if labels is None else labels[chosen].tolist(),
         "numbers": chosen.tolist(),

@@ -128,8 +128,6 @@ def _relation_to_training(subject: ReportData, posterior: Array) -> tuple[str, s
 
 def seen_rows(estimator: OfClasses, X: Any) -> float | None:
     """Return the share of the rows that a model was trained on; None if it has no record of its training rows."""
-    if record_of(estimator).fingerprints is None:
-        return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of unseen categories and columns, given before
         return share_of_seen_rows(estimator, X)

@@ -140,7 +140,7 @@ class Monitor:
         for n, what in ((len(rows), "rows"), (len(losses), "rows with labels")):
             if n < FEWEST and (n or what == "rows"):
                 raise ValueError(f"the reference has {n} {what}; give at least {FEWEST}, better some hundreds")
-        if (share := share_of_seen_rows(model, reference)) > _SEEN:
+        if (share := share_of_seen_rows(model, reference) or 0.0) > _SEEN:
             warn(
                 f"about {share:.0%} of the reference rows are among those that the model was trained on, whose log "
                 "p(x) is too large; give other rows, or new rows will seem strange"
