@@ -32,7 +32,7 @@ def test_every_listed_test_exists():
             continue
         known = functions_of(ROOT / file) if (ROOT / file).exists() else set()
         gone += [f"{file}::{name}" for name in functions if name not in known] or [file] * (not known)
-    assert not gone, f"make quick lists them anew: {gone}"
+    assert not gone, f"make quick lists them again: {gone}"
 
 
 def notes_of(tmp_path, reached, seconds):
