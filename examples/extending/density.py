@@ -36,6 +36,7 @@ from posteriori.densities import registry
 from posteriori.densities.capabilities import BaseDensity, LinearTerms
 from posteriori.statistics import Sums
 from posteriori.statistics.sums import Axes, WithAxes
+from posteriori.support.checks import check_pseudo_count
 from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Column, Numbers
 from posteriori.tables.schema import CellKind
@@ -85,6 +86,9 @@ class Exponential(BaseDensity):
     fitted = ExponentialParameters
     support = "a waiting time, 0 or more"
     has_full_support = False
+
+    def check(self) -> None:
+        check_pseudo_count("smoothing", self.smoothing)
 
     def out_of_support(self, tile: Numbers) -> Array:
         return np.asarray((tile.values < 0) | np.isinf(tile.values))
