@@ -69,8 +69,8 @@ def test_codes_in_numbers_are_listed_as_the_error_says():
     codes, y = np.array([[1.0], [2.0], [3.0], [1.0], [2.0], [4.0]]), list("aabbab")
     said = r"column 'x0' is continuous.*; list it in columns=po.Columns\(categorical_features=\['x0'\]\) if"
     with pytest.raises(ValueError, match=said):
-        po.NaiveBayes(distributions={"x0": "categorical"}).fit(codes, y)
-    model = po.NaiveBayes(distributions={"x0": "categorical"}, columns=po.Columns(categorical_features=["x0"]))
+        po.NaiveBayes(distributions="categorical").fit(codes, y)
+    model = po.NaiveBayes(distributions="categorical", columns=po.Columns(categorical_features=["x0"]))
     assert model.fit(codes, y).n_categories_ == [4]
 
 
