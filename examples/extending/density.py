@@ -1,7 +1,9 @@
 """Add a density: waiting times, exponential columns that are independent given the component.
 
 A density is p(x | z) for a block of columns of one kind. It is one frozen dataclass in one file of `densities/`, and it
-inherits `BaseDensity`, the defaults of what models ask of every density; a class without them is refused. The fields
+inherits `BaseDensity`, the defaults of what models ask of every density; a class without them is refused. Begin its
+test with `posteriori.checks.check_density(Exponential(), waits)`, which checks the laws that every density obeys on
+rows that it can produce, and go on with `posteriori.checks.check_model` of a model that has it. The fields
 are its hyperparameters, checked against their annotations and by the method `check()` if there is one. `estimate`
 returns the learned parameters as a separate value. The part up to `n_parameters` is enough for
 
@@ -17,11 +19,11 @@ missing. `densities/capabilities.py` states all optional methods and their laws.
 - `to_javascript` and `explore` need no method, but the parameters in `FIELDS` of `javascript/export.py` and a class in
   `javascript/evaluator/`, which a test compares with Python.
 
-`register` stands for what the library has in two tables: the entry of `densities/registry.py` and the SQL of
-`sql/writers.py`. Then give the density a kernel if it is hot, add it to the tables at the top of
-`tests/densities/test_densities.py` and `tests/densities/test_capabilities.py`, and add a file to `changes/`. The tests
-begin with the laws that `posteriori.checks.check_density(Exponential(), waits)` checks of any density, of this package
-or of yours, on rows that it can produce.
+`fit` and `predict` need no registration. Call `register()` once in every process that saves or loads a model with the
+density, or names it as ``distributions="exponential"``. It stands for what the library has in two tables: the entry of
+`densities/registry.py` and the SQL of `sql/writers.py`. For a density of the library,
+give it a kernel if it is hot, add it to the tables at the top of
+`tests/densities/test_densities.py` and `tests/densities/test_capabilities.py`, and add a file to `changes/`.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ from posteriori.densities import registry
 from posteriori.densities.capabilities import BaseDensity, LinearTerms
 from posteriori.statistics import Sums
 from posteriori.statistics.sums import Axes, WithAxes
+from posteriori.support.checks import check_pseudo_count
 from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Column, Numbers
 from posteriori.tables.schema import CellKind
@@ -43,10 +46,12 @@ from posteriori.tables.schema import CellKind
 if TYPE_CHECKING:
     from posteriori.sql.factors import Factor, FactorContext
 
+SMALLEST_MEAN = 1e-100  # in data units
+
 
 # The axes of the statistics give `partial_fit`, `merge` and `unlearn`: +, − and the order of the classes follow from
-# them. Statistics with other axes than these define `would_go_negative`. A model file may be crafted, so shapes and
-# ranges are checked by the axes before a kernel sees the numbers.
+# them. Statistics with other axes than these define `would_go_negative`. A model file may be crafted, so the
+# axes check shapes and ranges when a file is loaded, before a kernel sees the numbers; `fit` does not check them.
 @dataclass(frozen=True)
 class Totals(Sums):
     """The weight of the present cells and their sum, (Z, d)."""
@@ -71,7 +76,7 @@ class Totals(Sums):
 class ExponentialParameters(WithAxes):
     """The expected waiting time, (Z, d), in data units."""
 
-    mean: Annotated[Array, Axes("the means", "z", "column", low=1e-300)]
+    mean: Annotated[Array, Axes("the means", "z", "column", low=SMALLEST_MEAN)]
 
 
 @dataclass(frozen=True)
@@ -86,13 +91,18 @@ class Exponential(BaseDensity):
     support = "a waiting time, 0 or more"
     has_full_support = False
 
+    def check(self) -> None:
+        check_pseudo_count("smoothing", self.smoothing)
+
     def out_of_support(self, tile: Numbers) -> Array:
         return np.asarray((tile.values < 0) | np.isinf(tile.values))
 
     def estimate(self, statistics: Totals) -> ExponentialParameters:
-        mean_of_all = statistics.total.sum(axis=0) / np.maximum(statistics.weight.sum(axis=0), 1e-300)
-        total = statistics.total + self.smoothing * mean_of_all
-        return ExponentialParameters(total / (statistics.weight + self.smoothing))
+        of_all = statistics.total.sum(axis=0) / np.maximum(statistics.weight.sum(axis=0), 1e-300)
+        weight = statistics.weight + self.smoothing
+        own = (statistics.total + self.smoothing * of_all) / np.where(weight > 0, weight, 1.0)
+        # A component without a cell has the mean of all rows. A mean of 0 would be a density that is infinite at 0.
+        return ExponentialParameters(np.maximum(np.where(statistics.weight > 0, own, of_all), SMALLEST_MEAN))
 
     def log_factors(self, parameters: ExponentialParameters, tile: Numbers) -> Array:
         x = tile.values[:, np.newaxis, :]

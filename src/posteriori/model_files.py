@@ -381,6 +381,12 @@ def _array_of(content: bytes, dtype: np.dtype[Any], kept: np.dtype[Any], shape: 
     return np.frombuffer(content, kept).reshape(shape).astype(dtype)
 
 
+_HOW = (
+    "if it belongs to a density of yours, add a `posteriori.densities.Registration` of it to "
+    "`posteriori.densities.registry.REGISTRY` in this process, as examples/extending/density.py does"
+)
+
+
 def stand_in(content: str) -> str:
     """Return the placeholder of the checksum while the file is hashed: same length, and unique in the file."""
     return digest(content.encode("utf-8", "surrogatepass"))
@@ -432,7 +438,7 @@ def pack(value: Any, path: str, arrays: dict[str, Array], of_estimator: OfEstima
         return {"estimator": content}
     name = type(value).__name__
     if stored_dataclass(name) is not type(value):
-        raise TypeError(f"{value!r} cannot be saved: a model file may not name kinds of its own, here a {name}")
+        raise TypeError(f"{value!r} cannot be saved: a model file may not name kinds of its own, here a {name}; {_HOW}")
     fields = {
         field.name: pack(getattr(value, field.name), f"{path}.{field.name}", arrays, of_estimator)
         for field in dataclasses.fields(value)
@@ -455,7 +461,7 @@ def unpack(value: Any, arrays: dict[str, Array], to_estimator: ToEstimator) -> A
         name: str = value["type"]
         kind = stored_dataclass(name)
         if kind is None:
-            raise ValueError(f"it holds a {name!r}, which is not registered")
+            raise ValueError(f"it holds a {name!r}, which is not registered; {_HOW}")
         fields = {name: unpack(field, arrays, to_estimator) for name, field in value["fields"].items()}
         check_fields(kind, fields)
         unpacked = kind(**fields)

@@ -65,6 +65,15 @@ def poisson_model(**parameters):
 # Against the definition ---------------------------------------------------------------------------------------
 
 
+def test_codes_in_numbers_are_listed_as_the_error_says():
+    codes, y = np.array([[1.0], [2.0], [3.0], [1.0], [2.0], [4.0]]), list("aabbab")
+    said = r"column 'x0' is continuous.*; list it in columns=po.Columns\(categorical_features=\['x0'\]\) if"
+    with pytest.raises(ValueError, match=said):
+        po.NaiveBayes(distributions="categorical").fit(codes, y)
+    model = po.NaiveBayes(distributions="categorical", columns=po.Columns(categorical_features=["x0"]))
+    assert model.fit(codes, y).n_categories_ == [4]
+
+
 def test_the_textbook_example():
     model = po.NaiveBayes.from_parameters(priors=[0.2, 0.5, 0.3], gaussian={"x": {"mean": [2, 3, 4], "sd": [1, 2, 1]}})
     likelihood = np.exp(model.predict_joint_log_proba([[3.4]])[0]) / model.class_prior_

@@ -121,10 +121,26 @@ def test_a_file_with_a_density_that_is_not_registered_is_refused(registered, wai
     model = fitted(waits)
     po.save(model, tmp_path / "m.posteriori")
     monkeypatch.setattr(registry, "REGISTRY", REGISTRY)
-    with pytest.raises(ValueError, match="it holds a 'Exponential', which is not registered"):
+    with pytest.raises(ValueError, match=r"it holds a 'Exponential', which is not registered; .*registry\.REGISTRY"):
         po.load(tmp_path / "m.posteriori")
-    with pytest.raises(TypeError, match="may not name kinds of its own, here a Exponential"):
+    with pytest.raises(TypeError, match=r"may not name kinds of its own, here a Exponential; .*registry\.REGISTRY"):
         po.save(model, tmp_path / "n.posteriori")
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+@pytest.mark.parametrize("missing", [False, True])
+def test_waits_of_zero_or_of_no_row_have_a_posterior(registered, tmp_path, smoothing, missing):
+    X = np.column_stack([np.zeros(60), np.arange(60) / 6])
+    y = np.arange(60) % 2
+    X[y == 1, 1] = np.nan if missing else 0.0
+    model = po.NaiveBayes(distributions=registered(smoothing)).fit(X, y)
+    assert np.isfinite(model.predict_proba(X)).all()
+    po.save(model, tmp_path / "m.posteriori")
+    assert_array_equal(po.load(tmp_path / "m.posteriori").predict_proba(X), model.predict_proba(X))
+    if missing:
+        parameters = model.model_.parameters[0]
+        assert_allclose(parameters.mean[1, 1], np.nanmean(X[:, 1]))
+        check_density(registered(smoothing), np.random.default_rng(0).exponential(4.0, (90, 2)))
 
 
 def test_the_sql_of_the_recipe_gives_the_posterior(registered, waits):

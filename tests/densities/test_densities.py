@@ -247,8 +247,10 @@ def test_gaussian_float32_tiles_are_read_as_they_are():
 def test_poisson_against_scipy():
     parameters, tile, _ = fitted(Poisson())
     expected = scipy.stats.poisson(parameters.rate).logpmf(tile.values[:, np.newaxis, :])
-    expected = np.where(np.isnan(tile.values)[:, np.newaxis, :], 0, expected).sum(axis=2)
+    factors = np.where(np.isnan(tile.values)[:, np.newaxis, :], 0, expected)
+    expected = factors.sum(axis=2)
     assert_allclose(Poisson().log_density(parameters, tile), expected, rtol=1e-10)
+    assert_allclose(Poisson().log_factors(parameters, tile), factors, rtol=1e-10)
 
 
 def test_poisson_rate_is_the_stated_formula():

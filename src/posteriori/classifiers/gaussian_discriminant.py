@@ -257,11 +257,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
         blocks = []
         if continuous:
-            pooling, shrinkage = self._pooling(), self._shrinkage()
-            for part in (pooling, shrinkage):
-                if hasattr(part, "check"):
-                    part.check()
-            density = MultivariateGaussian(pooling, shrinkage, predictive=bool(self.predictive))
+            density = MultivariateGaussian(self._pooling(), self._shrinkage(), predictive=bool(self.predictive))
             blocks.append(Block(density, continuous))
         if categorical:
             blocks.append(Block(Categorical(self.alpha), categorical))

@@ -281,9 +281,15 @@ class NaiveBayes(GenerativeEstimator):
         if column.kind == "counts" and density.kind != "counts":
             raise needs_dense(column, None, f"the distribution {density.name!r}")
         if density.kind != column.kind and not (density.kind == "counts" and column.kind == "continuous"):
+            fix = "choose another one, or convert the column"
+            if density.kind == "categorical" and column.kind == "continuous":
+                fix = (
+                    f"list it in columns=po.Columns(categorical_features=[{column.name!r}]) if its numbers are codes, "
+                    "or choose another one"
+                )
             raise ValueError(
                 f"column {column.name!r} is {column.kind}, but its distribution {density.name!r} "
-                f"makes {density.kind} columns; choose another one, or convert the column"
+                f"makes {density.kind} columns; {fix}"
             )
 
     def _default(self, column: Column, schema: Schema) -> Density:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, TypeGuard, TypeVar, runtime_checkable
@@ -12,6 +13,7 @@ from posteriori.densities.refinement import Refinement
 from posteriori.statistics import Statistics, StatisticsFactory
 from posteriori.statistics.moments import Moments
 from posteriori.statistics.scatter import MissingPatterns
+from posteriori.support.checks import check_dataclass
 from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment
 from posteriori.tables.schema import CellKind, Column
@@ -373,6 +375,22 @@ def check_base(density: object) -> None:
             f"the density {type(density).__name__} lacks {', '.join(missing)}; let it inherit "
             "posteriori.densities.BaseDensity, which has defaults for them"
         )
+
+
+def check_hyperparameters(density: object, of_column: str = "") -> None:
+    """Raise ValueError if a density has a hyperparameter of a wrong type or out of its range; a name has none.
+
+    `of_column`, such as " of column 'age'", is part of the message.
+    """
+    if isinstance(density, type):
+        name = density.__name__
+        raise ValueError(f"the density{of_column} is the class {name}; give one of its densities, such as {name}()")
+    if not dataclasses.is_dataclass(density):
+        return
+    try:
+        check_dataclass(density)
+    except ValueError as error:
+        raise ValueError(f"the density {type(density).__name__}{of_column} cannot be used: {error}") from None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from posteriori import kernels
 from posteriori.densities.words import BaseWordDensity, sum_of_present
 from posteriori.statistics.sums import Axes, WithAxes
 from posteriori.statistics.word_counts import LEVELS, WordRepeats, bags_of, total_of_bins
-from posteriori.support.checks import require
+from posteriori.support.checks import LARGEST, require
 from posteriori.support.typing import Array
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Numbers
@@ -92,11 +92,10 @@ class Compound(BaseWordDensity):
 
     def check(self) -> None:
         """Raise ValueError unless alpha is a positive number."""
-        require(0 < self.alpha < np.inf, f"alpha is {self.alpha}, and compound counts need a pseudo-count above 0")
+        require(0 < self.alpha <= LARGEST, f"alpha is {self.alpha}; compound counts need a pseudo-count above 0")
 
     def estimate(self, statistics: WordRepeats) -> CompoundParameters:
         """Return the fixed point of the concentrations, one component after the other."""
-        self.check()
         total = total_of_bins()
         rows = float(statistics.totals.sum())
         mean_total = float((statistics.totals @ total).sum()) / rows if rows > 0 else 0.0

@@ -229,6 +229,7 @@ class Gaussian(BaseDensity):
         overall_mean = np.where(seen, pooled.mean, 0.0)
         overall = pooled.scatter / np.where(seen, pooled.weight, 1.0)
         floor = np.where(overall > 0, _VARIANCE_FLOOR * overall, 1.0)
+        check_least_variance(self.least_variance, statistics.mean.shape[-1])
         if self.least_variance:
             floor = np.maximum(floor, np.array(self.least_variance))
 

@@ -96,7 +96,8 @@ class Grouped(BaseDensity):
     fitted: ClassVar[type] = GroupedParameters
 
     def check(self) -> None:
-        """Raise ValueError if a column is negative."""
+        """Raise ValueError if a column is negative, or the groups have no density."""
+        require(isinstance(self.coarse, BaseDensity), f"coarse is {self.coarse!r}; give the density of the groups")
         require(all(j >= 0 for j in self.columns), "there is no such column to group")
 
     def check_fitted(self, parameters: GroupedParameters) -> None:

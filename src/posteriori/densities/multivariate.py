@@ -156,6 +156,7 @@ class MultivariateGaussian(BaseDensity):
 
     def _regularised(self, covariance: Array, statistics: Scatter) -> Array:
         scale, least = statistics.variance_of_cells, least_eigenvalue(statistics)
+        check_least_variance(self.least_variance, covariance.shape[-1])
         if self.least_variance:
             covariance = raised_to(covariance, np.array(self.least_variance))
         return regularise_singular(covariance, scale, least)

@@ -12,7 +12,7 @@ from posteriori.densities.words import BaseWordDensity, WordScores, by_column
 from posteriori.statistics.moments import less, weights_left
 from posteriori.statistics.sums import Axes, WithAxes
 from posteriori.statistics.word_counts import WordCounts, WordPresence, bags_of, presence_of
-from posteriori.support.checks import require
+from posteriori.support.checks import LARGEST, require
 from posteriori.support.typing import Array
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import Assignment, Numbers
@@ -75,11 +75,10 @@ class Presence(BaseWordDensity):
 
     def check(self) -> None:
         """Raise ValueError unless alpha is a positive number."""
-        require(0 < self.alpha < np.inf, f"alpha is {self.alpha}, and presence of words needs a pseudo-count above 0")
+        require(0 < self.alpha <= LARGEST, f"alpha is {self.alpha}; presence of words needs a pseudo-count above 0")
 
     def estimate(self, statistics: WordCounts) -> PresenceParameters:
         """Return the smoothed shares of the rows in which each word occurs."""
-        self.check()
         return PresenceParameters(*self._log_shares(statistics.count, statistics.weight[:, np.newaxis]))
 
     def _log_shares(self, present: Array, weight: Array) -> tuple[Array, Array]:

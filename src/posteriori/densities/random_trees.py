@@ -26,7 +26,7 @@ from posteriori.densities.tree_growing import (
     threads_for,
 )
 from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure, codes_of
-from posteriori.support.checks import check_equal, check_not_negative, check_numbers, require
+from posteriori.support.checks import LARGEST, check_equal, check_not_negative, check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables.batch import Codes
 from posteriori.tables.schema import CellKind, Column
@@ -343,13 +343,18 @@ class RandomTrees(BaseDensity):
     fitted = RandomTreesParameters
 
     def check(self) -> None:
-        """Raise ValueError if a number is negative."""
-        check_not_negative("the number of trees", 1 if self.n_trees is None else self.n_trees - 1)
+        """Raise ValueError if a number is out of its range."""
+        for name, number in (("n_trees", self.n_trees), ("n_tried", self.n_tried)):
+            require(number is None or number >= 1, f"{name} is {number}; it must be 1 or more")
+        check_not_negative("fewest", self.fewest)
+        check_not_negative("seed", self.seed)
         require(
             len(self.of_weights) in {0, 2} and len(set(map(len, self.of_weights))) < 2, "the strengths are no table"
         )
-        for strength in (self.strength or 0.0, *(each for line in self.of_weights for each in line)):
-            check_not_negative("the strength", strength)
+        strength = self.strength
+        require(strength is None or 0 < strength <= LARGEST, f"strength is {strength}; it must be above 0 and finite")
+        for each in (each for line in self.of_weights for each in line):
+            check_not_negative("a strength", each)
 
     def check_fitted(self, parameters: RandomTreesParameters) -> None:
         """Raise ValueError unless the parameters are those of these trees."""

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 
+from posteriori.densities.capabilities import check_hyperparameters
 from posteriori.fitting.label_parameters import check_priors, components_of
 from posteriori.fitting.parameter_groups import EM, Columns, Labels, columns_of, em_options_of
 from posteriori.learning.fit import EMOptions, FitResult, Plan, unrefined
@@ -99,14 +100,21 @@ class Recipe:
         return made
 
     def check(self) -> None:
-        """Raise ValueError that names a parameter of a wrong type or value."""
+        """Raise ValueError that names a parameter, or one of a stated density, of a wrong type or value."""
         self._asked._validate_params()
+        given = self.distributions
+        of_columns = given.items() if isinstance(given, Mapping) else ()
+        for of_column, density in [("", given), *((f" of column {key!r}", value) for key, value in of_columns)]:
+            check_hyperparameters(density, of_column)
 
     # The densities ----------------------------------------------------------------------------------------------
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """Return the densities and their columns."""
-        return self._asked._blocks(schema)
+        """Return the densities and their columns; raise ValueError if a density has an impossible hyperparameter."""
+        blocks = self._asked._blocks(schema)
+        for block in blocks:
+            check_hyperparameters(block.density)
+        return blocks
 
     def check_size(self, schema: Schema, target: Column) -> None:
         """Raise ValueError, before memory is allocated, if the model would take more than allowed."""

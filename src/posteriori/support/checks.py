@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
+import reprlib
+import sys
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -87,17 +90,18 @@ def check_equal(name: str, found: Any, expected: Any) -> None:
 
 def check_share(name: str, share: float) -> None:
     """Raise ValueError unless a number is from 0 to 1."""
-    require(0 <= share <= 1, f"{name} is {share}, and not from 0 to 1")
+    require(0 <= share <= 1, f"{name} is {share}; it must be from 0 to 1")
 
 
 def check_not_negative(name: str, number: float) -> None:
-    """Raise ValueError if a number is negative or NaN."""
-    require(number >= 0, f"{name} is {number}, and not 0 or more")
+    """Raise ValueError if a number is negative or NaN, or a whole number too large for a float; infinity is allowed."""
+    holds = number >= 0 and not (isinstance(number, int) and number > sys.float_info.max)
+    require(holds, f"{name} is {reprlib.repr(number)}; it must be 0 or more, as a float")
 
 
 def check_pseudo_count(name: str, number: float) -> None:
     """Raise ValueError if a number is negative, NaN, or so large that sums of it would overflow."""
-    require(0 <= number <= LARGEST, f"{name} is {number}, and not from 0 to {LARGEST}")
+    require(0 <= number <= LARGEST, f"{name} is {reprlib.repr(number)}; it must be from 0 to {LARGEST:g}")
 
 
 def _check_shape(name: str, values: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
@@ -120,7 +124,38 @@ def check_fields(kind: Any, fields: Mapping[str, Any]) -> None:
         if check is None:
             raise ValueError(f"a {kind.__name__} has no field {name!r}")
         if not check(value):
-            raise ValueError(f"{name!r} of a {kind.__name__} is a {type(value).__name__} of the wrong kind")
+            hint = get_type_hints(kind)[name]
+            raise ValueError(
+                f"{name!r} of a {kind.__name__} is {reprlib.repr(value)}, of type {type(value).__name__}; "
+                f"it must be of type {hint.__name__ if isinstance(hint, type) else hint}"
+            )
+
+
+def check_dataclass(value: Any) -> None:
+    """Raise ValueError if a field of a dataclass, or of one that it holds, has a wrong type or is out of its range.
+
+    These are the checks of a model file when it is loaded, so a file gives back what passes.
+    """
+    fields = {field.name: _checked(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    check_fields(type(value), fields)
+    if hasattr(value, "check"):
+        loaded = copy.copy(value)
+        for name, item in fields.items():
+            object.__setattr__(loaded, name, item)
+        loaded.check()
+
+
+def _checked(value: Any) -> Any:
+    """Return a value as a model file gives it back, with the scalars of Python; check the dataclasses that it holds."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple | list):
+        return (tuple if isinstance(value, tuple) else list)(map(_checked, value))
+    if isinstance(value, dict):
+        return {_checked(key): _checked(item) for key, item in value.items()}
+    if dataclasses.is_dataclass(value):
+        check_dataclass(value)
+    return value
 
 
 def conforms(value: Any, annotation: Any) -> bool:
