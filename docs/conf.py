@@ -57,7 +57,8 @@ myst_heading_anchors = 4
 # Copy buttons: the code without prompts and output
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
-copybutton_exclude = ".linenos, .go"
+copybutton_exclude = ".linenos"
+copybutton_copy_empty_lines = False  # of what is printed
 
 # Reference
 autosummary_generate = True
