@@ -78,8 +78,8 @@ def listed() -> Full:
 def parts_of(nodeid: str) -> tuple[str, str, str]:
     """Return the file, the function and the case of a test.
 
-    >>> parts_of("tests/a/test_b.py::TestC::test_d[x::y-1]")
-    ('tests/a/test_b.py', 'TestC::test_d', '[x::y-1]')
+    >>> parts_of("tests/test_quick.py::TestC::test_d[x::y-1]")
+    ('tests/test_quick.py', 'TestC::test_d', '[x::y-1]')
     """
     function, bracket, case = nodeid.partition("[")
     return function.partition("::")[0], function.partition("::")[2], bracket + case

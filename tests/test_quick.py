@@ -49,7 +49,7 @@ def notes_of(tmp_path, reached, seconds):
     return quick.Notes(tmp_path)
 
 
-A, B, C, D = "tests/t.py::test_a[1]", "tests/t.py::test_a[2]", "tests/t.py::test_b", "tests/u.py::test_c"
+A, B, C, D = "t.py::test_a[1]", "t.py::test_a[2]", "t.py::test_b", "u.py::test_c"
 REACHED = {
     A: [(-1, 1), (1, 2), (2, 3)],
     B: [(-1, 1), (1, 3)],  # the other branch of line 1
@@ -77,16 +77,16 @@ def test_each_function_has_its_cheapest_case_while_there_is_time(tmp_path):
     assert quick.choose(notes, 0.1) == {B, C}
 
 
-MANY = [f"tests/v.py::test_d[{k}]" for k in range(5)]
+MANY = [f"v.py::test_d[{k}]" for k in range(5)]
 
 
 @pytest.mark.parametrize(
     ("chosen", "lines"),
     [
-        ({B, C}, ["tests/t.py", "  test_a", "    but [2]", "tests/u.py", "tests/v.py"]),
-        ({C, D, *MANY}, ["tests/t.py", "  test_a"]),
-        ({A, B, C, D, MANY[3]}, ["tests/v.py", "  test_d", "    but [3]"]),
-        ({A, B, C, D, *MANY[1:]}, ["tests/v.py", "  test_d", "    only [0]"]),
+        ({B, C}, ["t.py", "  test_a", "    but [2]", "u.py", "v.py"]),
+        ({C, D, *MANY}, ["t.py", "  test_a"]),
+        ({A, B, C, D, MANY[3]}, ["v.py", "  test_d", "    but [3]"]),
+        ({A, B, C, D, *MANY[1:]}, ["v.py", "  test_d", "    only [0]"]),
     ],
 )
 def test_the_list_is_read_as_it_was_written(chosen, lines):
@@ -98,15 +98,15 @@ def test_the_list_is_read_as_it_was_written(chosen, lines):
 
 def test_a_function_that_is_not_listed_is_quick():
     full = quick.Full(quick.as_list([*REACHED, *MANY], {B, C, MANY[3]}))
-    assert "tests/t.py::test_new" not in full
-    assert "tests/new.py::test_a" not in full
-    assert "tests/u.py::test_new" in full  # until the list is made again: its file is not read
-    assert full.holds_all_of("tests/u.py")
-    assert not full.holds_all_of("tests/t.py")
+    assert "t.py::test_new" not in full
+    assert "new.py::test_a" not in full
+    assert "u.py::test_new" in full  # until the list is made again: its file is not read
+    assert full.holds_all_of("u.py")
+    assert not full.holds_all_of("t.py")
 
 
 def test_the_check_finds_a_list_that_leaves_out_too_much(tmp_path):
     notes = notes_of(tmp_path, REACHED, dict.fromkeys(REACHED, 1.0))
     assert quick.share_of_quick(notes, quick.Full("")) == 1.0
-    assert quick.share_of_quick(notes, quick.Full("tests/u.py\ntests/t.py\n  test_a\n    only [1]")) == 1.0
-    assert quick.share_of_quick(notes, quick.Full("tests/t.py\n  test_b")) == 6 / 8
+    assert quick.share_of_quick(notes, quick.Full("u.py\nt.py\n  test_a\n    only [1]")) == 1.0
+    assert quick.share_of_quick(notes, quick.Full("t.py\n  test_b")) == 6 / 8
