@@ -27,7 +27,7 @@ import numpy as np
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "full.txt"
 NOTES = ROOT / "build" / "quick"
-PART = 0.085  # of the seconds of all tests
+PART = 0.075  # of the seconds of all tests
 ENOUGH = 0.995  # of the lines and branches that all tests reach: below it the list is chosen again
 _SHARE = 0.997  # at which the cover ends: the last lines cost the most seconds, such as a machine of Java
 _NEVER = ("tests/sources/test_spark.py",)  # the first of its tests starts a machine of Java, whichever that is
