@@ -8,14 +8,11 @@ import sys
 import sysconfig
 from pathlib import Path
 
-import numba
 import pytest
 
 import posteriori
 from posteriori.kernels.machine import machine_code
-from posteriori.kernels.machine.compiling import kernel
 from posteriori.kernels.machine.machine_code import choose_folder, temporary_folder, user_folder
-from posteriori.support.compilation import notified
 
 _NOBODY = 65534
 _PACKAGE = Path(posteriori.__file__).parent
@@ -208,22 +205,30 @@ def test_a_kernel_is_compiled_again_if_one_that_it_calls_changed(tmp_path):
 # Messages ---------------------------------------------------------------------------------------------------------
 
 
+_LISTENS = """
+import numba
+from posteriori.kernels.machine.compiling import kernel
+from posteriori.support.compilation import notified
+
 def add(a, b):
     return a + b
 
+calls = []
+with notified(lambda: calls.append(1)):
+    results = [kernel(add)(1, 2), len(calls), kernel(add)(3, 4), len(calls)]  # the second is found in the cache
+    results += [numba.njit(lambda a: a)(1), len(calls)]  # no kernel of ours
+print(results, kernel(add)(1.0, 2.0), len(calls))
+"""
 
-def test_listeners_are_called_by_compiled_not_by_loaded_kernels(tmp_path, monkeypatch):
-    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    calls = []
-    with notified(lambda: calls.append(1)):
-        assert kernel(add)(1, 2) == 3
-        assert calls == [1]
-        assert kernel(add)(3, 4) == 7  # found in the cache
-        assert calls == [1]
-        assert numba.njit(lambda a: a)(1) == 1  # no kernel of ours
-        assert calls == [1]
-    assert kernel(add)(1.0, 2.0) == 3.0
-    assert calls == [1]
+
+def test_listeners_are_called_by_compiled_not_by_loaded_kernels(tmp_path):
+    (tmp_path / "listens.py").write_text(_LISTENS)
+    (tmp_path / "cache").mkdir(mode=0o700)
+    paths = [str(tmp_path), str(_PACKAGE.parent), sysconfig.get_path("purelib")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", "import listens"]  # alone: kernels of another thread would be counted too
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout == "[3, 1, 7, 1, 1, 1] 3.0 1\n"
 
 
 def test_the_command_line_says_once_that_it_compiles(tmp_path):
