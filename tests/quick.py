@@ -189,6 +189,8 @@ class Notes:
     """What each test reaches: `reached[i]` are the numbers of lines and branches of `tests[i]`, out of `n_items`."""
 
     def __init__(self, folder: Path) -> None:
+        if not any(folder.glob("*.npz")):
+            raise SystemExit(f"{folder} has no notes of tests; run make quick, or name another folder with --from")
         steps: dict[str, int] = {}
         self.tests, self.seconds, by_step = [], [], []
         for path in sorted(folder.glob("*.npz")):

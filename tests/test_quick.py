@@ -58,6 +58,11 @@ REACHED = {
 }
 
 
+def test_a_folder_without_notes_is_named(tmp_path):
+    with pytest.raises(SystemExit, match="has no notes of tests; run make quick"):
+        quick.Notes(tmp_path)
+
+
 def test_lines_and_branches_are_what_tests_reach(tmp_path):
     notes = notes_of(tmp_path, REACHED, dict.fromkeys(REACHED, 1.0))
     # Lines 1, 2, 3 and 4; the branches 1 to 2, 1 to 3, 2 to 3 and 2 to 4.
