@@ -20,6 +20,10 @@ class ApproximationWarning(UserWarning):
     """Missing cells of some rows are summed out approximately."""
 
 
+class RepeatedRowsWarning(UserWarning):
+    """Rows occur several times, and each group of equal rows is judged as one row."""
+
+
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the first line, from here up, that is not of this package or of what it runs in.
 

@@ -17,11 +17,13 @@ from posteriori.comparison.models import OF_COMPARISONS, Rows, chosen_models, re
 from posteriori.comparison.result import text_table
 from posteriori.fitting.rows import read_first_rows
 from posteriori.fitting.unlabelled_weight import with_held_out_weight
+from posteriori.learning.equal_rows import group_copies
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.learning.folds import assign_folds
 from posteriori.model_selection.held_out_predictions import HeldOut, Learner, results_of
 from posteriori.model_selection.metrics import area_under_curve, scores_of
 from posteriori.reading import check_weights
+from posteriori.registry import find_model
 from posteriori.support.checks import generator
 from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.markup import table as html_table
@@ -169,7 +171,8 @@ def cross_validate(
     held_out: dict[str, HeldOut] = {}
     is_seed = isinstance(random_state, Integral)
     seed = int(random_state) if is_seed else int(generator(random_state).integers(2**31 - 1))
-    options = {"stratified": stratified, "groups": groups, "random_state": seed}
+    copies = _copies(exact, X, y) if groups is None and isinstance(folds, Integral) else None
+    options = {"stratified": stratified, "groups": groups, "copies": copies, "random_state": seed}
     for folded, estimators in _by_schema(exact, X, y, sample_weight, folds, options):
         plans = [estimator.recipe.plan(folded.source.schema, folded.target) for estimator in estimators.values()]
         log_posterior, fitted, _ = judge_and_sample(plans, folded, progress)
@@ -177,7 +180,7 @@ def cross_validate(
     if refitted:
         rows = read_rows(X, y, categorical_features, keep, dates, text, reads_counts=True)
         given = check_weights(sample_weight, len(rows.y_true))
-        fold = assign_folds(rows.y_true, folds, stratified=stratified, groups=groups, seed=seed)
+        fold = assign_folds(rows.y_true, folds, stratified=stratified, groups=groups, copies=copies, seed=seed)
         for title, model in refitted.items():
             learner = clone(model)
             held_out[title] = _refitted(title, learner, rows_for(title, learner, rows, text), fold, given, progress)
@@ -187,6 +190,12 @@ def cross_validate(
     return CrossValidation(
         table, {title: held_out[title].filled for title in titled}, one.y_true, one.fold, one.weight, one.classes
     )
+
+
+def _copies(estimators: Mapping[str, Learner], X: Any, y: Any) -> Array | None:
+    """Return the group of equal rows of each row, (n,), as the first model reads them; None without copies."""
+    first = next(iter(estimators.values()), None) or find_model("nb").make()
+    return group_copies(read_first_rows(first.recipe, X, y))
 
 
 def _by_schema(

@@ -9,8 +9,10 @@ import numpy as np
 
 from posteriori.fitting.recipe import Recipe
 from posteriori.fitting.rows import with_counted_categories
+from posteriori.learning.equal_rows import group_copies
 from posteriori.learning.fit import Plan, TrainingRows
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
+from posteriori.support.typing import Array
 
 # Descending: argmin returns the first of equal losses, which belongs to the greatest weight.
 WEIGHT_GRID = (1.0, 0.3, 0.1, 0.01, 0.0)
@@ -62,15 +64,16 @@ def held_out_weight(rows: TrainingRows, plan: Plan) -> float:
             "set it to a number"
         )
     folds = min(_MOST_FOLDS, int(per_class.min()))
+    copies = group_copies(rows)
     with warnings.catch_warnings():  # the fit with the chosen weight repeats the warnings that matter
         warnings.simplefilter("ignore")
-        losses = [_log_loss(rows.with_unlabelled_weight(weight), plan, folds) for weight in WEIGHT_GRID]
+        losses = [_log_loss(rows.with_unlabelled_weight(weight), plan, folds, copies) for weight in WEIGHT_GRID]
     return WEIGHT_GRID[int(np.argmin(losses))]
 
 
-def _log_loss(rows: TrainingRows, plan: Plan, folds: int) -> float:
+def _log_loss(rows: TrainingRows, plan: Plan, folds: int, copies: Array | None) -> float:
     """Return the held-out log-loss in nats; a row that no class can produce has the prior of its fold."""
-    folded = FoldedData.of(rows, folds)
+    folded = FoldedData.of(rows, folds, copies=copies)
     log_posterior, (fitted,), _ = judge_and_sample([plan], folded)
     log_prior = np.stack([one.model.class_log_prior for one in fitted.without])[folded.fold]
     found = log_posterior[:, :, 0]

@@ -51,6 +51,7 @@ def written_regressor(model: Regressor) -> dict[str, Any]:
         "scale": _scale(found.scale),
         "features": _features(found.design.features),
         "noise": value.noise,
+        "degrees": squares.degrees,
         "squares": _squares(squares),
         "filler": None if filler is None else _squares(filler, of=squares),
     }

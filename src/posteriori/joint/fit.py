@@ -21,6 +21,7 @@ from posteriori.fitting.update import remove as remove_rows
 from posteriori.joint.grids import NumberGrid
 from posteriori.joint.value import FittedJoint
 from posteriori.learning.backoff import smoothing_in
+from posteriori.learning.equal_rows import count_rows
 from posteriori.learning.fit import TrainingRows
 from posteriori.model.beliefs import Tables
 from posteriori.reading import read_table
@@ -46,13 +47,15 @@ def fit(recipe: Recipe, X: Any, sample_weight: Any = None) -> FittedJoint:
     """Return the joint model of a table."""
     table = read_table(X)
     reject_target(table, recipe.name)
-    n = table.n_rows
-    recipes = _recipes(recipe, n)
     rng = generator(recipe.parameters["random_state"])
-    rows = read_first_rows(next(iter(recipes.values())), X, np.zeros(n, np.int8), sample_weight)
+    labels = np.zeros(table.n_rows, np.int8)
+    rows = read_first_rows(next(iter(_recipes(recipe, 0).values())), X, labels, sample_weight)
+    rows, distinct = _distinct(rows)
+    n = len(distinct)
+    recipes = _recipes(recipe, n)
     first = collected(recipes["tree"], rows)
     schema = first.rows.source.schema
-    few = _some_rows(rows, np.sort(rng.permutation(n)[:_ROWS_OF_TREES]))
+    few = _some_rows(rows, np.sort(distinct[rng.permutation(n)[:_ROWS_OF_TREES]]))
     tree = learned(recipes["tree"], first)
     # The strengths of its smoothing were learned from these rows, and stay when rows are added.
     tree = replace(tree, recipe=tree.recipe.with_(backoff=smoothing_in(tree.model.blocks)))
@@ -72,6 +75,13 @@ def fit(recipe: Recipe, X: Any, sample_weight: Any = None) -> FittedJoint:
     shares = {name: weights[name] / total for name in kept}
     grids = _grids(members["tree"], few)
     return FittedJoint(recipe, first.rows.target, kept, shares, grids)
+
+
+def _distinct(rows: TrainingRows) -> tuple[TrainingRows, Array]:
+    """Return rows whose copies have weight 0, and the positions of the others of positive weight."""
+    rows, _ = count_rows(replace(rows, source=rows.source.cached()), np.zeros(rows.source.table.n_rows))
+    weight = rows.source.weight
+    return rows, np.arange(rows.source.table.n_rows) if weight is None else np.flatnonzero(weight)
 
 
 def recipe_members(recipe: Recipe) -> tuple[str, ...]:

@@ -582,10 +582,13 @@ class TrainingRows:
         The rows with their schema, labels and weights.
     target : Column
         The classes.
+    origin : ndarray (n,), optional
+        The position of each row in the table that was given, where a row of weight k stands k times.
     """
 
     source: LabelledSource
     target: Column
+    origin: Array | None = None
 
     @property
     def y_true(self) -> Array:

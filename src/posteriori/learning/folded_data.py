@@ -48,6 +48,7 @@ class FoldedData:
     n_labelled: int  # the number of rows with a label from which `evaluated` is chosen, m or more
     order: CanonicalOrder | None = None  # of the evaluated rows, where folds are dealt by cells
     group: Array | None = None  # (m,): rows of one group are in one fold, however they are dealt
+    origin: Array | None = None  # as in `TrainingRows`
 
     @classmethod
     def of(
@@ -57,6 +58,7 @@ class FoldedData:
         *,
         stratified: bool = True,
         groups: Any = None,
+        copies: Array | None = None,
         random_state: int = 0,
         at_most: bool = False,
         most: int | None = None,
@@ -73,6 +75,9 @@ class FoldedData:
         groups : array-like (n,), optional
             Rows of one group go to one fold. Then all rows are evaluated, whatever `most` is: the others of a group
             would train the models of all folds.
+        copies : ndarray (n,), optional
+            The group of equal rows of each row (`group_copies`): they go to one fold, if neither groups nor the fold
+            of each row is given.
         random_state : int
         at_most : bool
             Whether to reduce the number of folds to the number of labelled rows if these are fewer. Rows of weight 0
@@ -104,8 +109,10 @@ class FoldedData:
             folds = min(folds, len(evaluated))
         group = None if groups is None else np.asarray(groups)[evaluated]
         of_rows = y_true[evaluated], weight[evaluated]
-        fold = _counted_first(*of_rows, folds, stratified=stratified, groups=group, seed=random_state)
-        return cls(source, rows.target, evaluated, of_rows[0], fold, of_rows[1], n_labelled, group=group)
+        copied = None if copies is None else copies[evaluated]
+        fold = _counted_first(*of_rows, folds, stratified=stratified, groups=group, copies=copied, seed=random_state)
+        known = of_rows[0], fold, of_rows[1]
+        return cls(source, rows.target, evaluated, *known, n_labelled, group=group, origin=rows.origin)
 
     def dealt_by_cells(self, random_state: int) -> FoldedData:
         """Return the rows in folds that do not depend on the order of rows and columns, on names and on units.
@@ -150,6 +157,11 @@ class FoldedData:
         source = sampled_source(self.source, self.evaluated[places], self.y_true[places])
         fold, evaluated = np.zeros(len(judged), np.int64), np.searchsorted(places, judged)
         return replace(self.chosen(judged), source=source, evaluated=evaluated, fold=fold, n_labelled=len(places))
+
+    @property
+    def places(self) -> Array:
+        """The position of each evaluated row in the table that was given, (m,)."""
+        return self.evaluated if self.origin is None else self.origin[self.evaluated]
 
     @property
     def rows(self) -> TrainingRows:
@@ -202,17 +214,19 @@ class FoldedData:
         return fold
 
 
-def _counted_first(y_true: Array, weight: Array, folds: Any, *, stratified: bool, groups: Any, seed: int) -> Array:
+def _counted_first(
+    y_true: Array, weight: Array, folds: Any, *, stratified: bool, groups: Any, copies: Array | None, seed: int
+) -> Array:
     """Return the fold of each row, (n,), by `assign_folds`: that of rows of positive weight does not depend on others.
 
     A row of weight 0 is in the fold of its group, if that has one. The others of weight 0 are dealt in turn.
     """
     counted = weight > 0
     if counted.all() or not isinstance(folds, int | np.integer):
-        return assign_folds(y_true, folds, stratified=stratified, groups=groups, seed=seed)
-    group = None if groups is None else groups[counted]
+        return assign_folds(y_true, folds, stratified=stratified, groups=groups, copies=copies, seed=seed)
+    group, copied = (None if of is None else of[counted] for of in (groups, copies))
     fold = np.empty(len(y_true), np.int64)
-    fold[counted] = assign_folds(y_true[counted], folds, stratified=stratified, groups=group, seed=seed)
+    fold[counted] = assign_folds(y_true[counted], folds, stratified=stratified, groups=group, copies=copied, seed=seed)
     if groups is None:
         fold[~counted] = np.arange(np.count_nonzero(~counted)) % folds
         return fold

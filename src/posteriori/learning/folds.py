@@ -29,7 +29,15 @@ def stratified_folds(y_true: Array, folds: int, random_state: int = 0) -> Array:
     return fold
 
 
-def assign_folds(y_true: Array, folds: Any, *, stratified: bool = True, groups: Any = None, seed: int = 0) -> Array:
+def assign_folds(
+    y_true: Array,
+    folds: Any,
+    *,
+    stratified: bool = True,
+    groups: Any = None,
+    copies: Array | None = None,
+    seed: int = 0,
+) -> Array:
     """Return the fold of each row, (n,).
 
     Parameters
@@ -43,9 +51,10 @@ def assign_folds(y_true: Array, folds: Any, *, stratified: bool = True, groups: 
         Whether to spread every class evenly over the folds.
     groups : array-like (n,), optional
         The group of each row. Rows of one group are in the same fold, so that no model is evaluated on a group that it
-        was trained on.
+    copies : ndarray (n,), optional
+        The group of equal rows of each row, which are in the same fold, unless folds or groups are given.
     seed : int
-        Of the shuffle of the rows before they are assigned.
+        Of the shuffle        Of the shuffle of the rows before they are assigned.
 
     Raises
     ------
@@ -66,6 +75,9 @@ def assign_folds(y_true: Array, folds: Any, *, stratified: bool = True, groups: 
         raise ValueError(f"folds is {folds}; give at least 2 and no more than the {n} rows")
     if groups is not None:
         return _grouped(y_true, int(folds), np.asarray(groups), stratified, seed)
+    _, first, place = np.unique(np.arange(n) if copies is None else copies, return_index=True, return_inverse=True)
+    if folds <= len(first) < n:
+        return np.asarray(assign_folds(y_true[first], folds, stratified=stratified, seed=seed)[place])
     if stratified:
         return stratified_folds(y_true, int(folds), seed)
     return np.random.default_rng(seed).permutation(np.arange(n) % folds)

@@ -17,6 +17,7 @@ from posteriori.fitting.learn import checked_fit
 from posteriori.fitting.recipe import Recipe, recipe_of_classifier
 from posteriori.fitting.rows import read_first_rows, read_further_rows
 from posteriori.fitting.unlabelled_weight import with_held_out_weight
+from posteriori.learning.equal_rows import group_copies
 from posteriori.learning.fit import TrainingRows
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.folded_data import (
@@ -410,7 +411,8 @@ def out_of_fold(
             "pool keeps its own predictions as out_of_fold_"
         )
     rows = with_held_out_weight(recipe, read_first_rows(recipe, X, y, sample_weight))
-    folded = FoldedData.of(rows, folds, groups=groups, random_state=random_state, most=most)
+    copies = None if groups is not None else group_copies(rows)
+    folded = FoldedData.of(rows, folds, groups=groups, copies=copies, random_state=random_state, most=most)
     sampled = sample_of(folded)
     plan = recipe.plan(rows.source.schema, rows.target)
     log_posterior, (fitted,), batch = judge_and_sample([plan], folded, progress, sampled)
@@ -438,5 +440,5 @@ def results_of(folded: FoldedData, log_posterior: Array, fitted: CrossFitted, es
         how,
         folded.fold,
         estimator,
-        place=folded.evaluated,
+        place=folded.places,
     )

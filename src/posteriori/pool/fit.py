@@ -85,10 +85,11 @@ def fit(recipe: Recipe, data: Data, progress: Callable[[int], None] | None = Non
 
 def _in_folds(asked: PoolParameters, read: PoolRows, data: Data) -> FoldedData:
     """Return the rows in folds, which depend on their cells and labels, and not on their order."""
+    origin = read.rows.origin
     folded = FoldedData.of(
         read.rows,
         asked.folds,
-        groups=data.groups,
+        groups=data.groups if data.groups is None or origin is None else np.asarray(data.groups)[origin],
         random_state=asked.seed,
         at_most=True,
         most=MOST_EVALUATED_BY_ALL,

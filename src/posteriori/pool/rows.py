@@ -13,6 +13,7 @@ from posteriori.fitting.named_columns import categorical_places, column_of
 from posteriori.fitting.parameter_groups import Columns
 from posteriori.fitting.recipe import Recipe
 from posteriori.fitting.rows import read_first_rows
+from posteriori.learning.equal_rows import count_rows
 from posteriori.learning.fit import TrainingRows
 from posteriori.learning.work_bounds import READING
 from posteriori.model_cost import TableSummary
@@ -22,6 +23,7 @@ from posteriori.pool.value import log_prior_ratio
 from posteriori.support.typing import Array
 from posteriori.tables import IgnoredColumnWarning
 from posteriori.tables.progress import step
+from posteriori.user_warnings import RepeatedRowsWarning
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,9 @@ def read_pool_rows(recipe: Recipe, data: Data) -> PoolRows:
     recipe = recipe.with_(
         columns=replace(given, categorical_features=None if automatic else given.categorical_features)
     )
-    rows, summary = _read(recipe, data)
+    rows = _read(recipe, data)
+    rows, _ = count_rows(rows, rows.y_true)
+    summary = _summarised(rows)
     schema, names = rows.source.schema, rows.source.schema.given
     stated = {schema.names[column_of(key, schema)] for key in asked.stated_densities}
     binary = [column.name for column in summary.columns if column.n_values == 2] if automatic else []
@@ -51,7 +55,9 @@ def read_pool_rows(recipe: Recipe, data: Data) -> PoolRows:
         recipe = recipe.with_(columns=replace(given, categorical_features=binary))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IgnoredColumnWarning)  # the first reading has warned
-            rows, summary = _read(recipe, data)
+            warnings.simplefilter("ignore", RepeatedRowsWarning)
+            rows, _ = count_rows(rows := _read(recipe, data), rows.y_true)
+            summary = _summarised(rows)
     coded = categorical_places(recipe.columns.categorical_features, asked.distributions, names)
     categorical = [names[j] for j in sorted(coded)] if coded else "from_dtype"
     of_members = Columns(categorical_features=categorical, keep=given.keep, dates=given.dates)
@@ -60,8 +66,8 @@ def read_pool_rows(recipe: Recipe, data: Data) -> PoolRows:
     return PoolRows(rows, summary, {"columns": of_members, "n_jobs": asked.n_jobs}, prior, ratio)
 
 
-def _read(recipe: Recipe, data: Data) -> tuple[TrainingRows, TableSummary]:
-    """Read rows, which stay in memory for all later passes if they are few enough, and summarise them."""
+def _read(recipe: Recipe, data: Data) -> TrainingRows:
+    """Read rows, which stay in memory for all later passes if they are few enough."""
     rows = read_first_rows(recipe, data.X, data.y, data.sample_weight, classes=data.classes)
     rows = replace(rows, source=rows.source.cached())
     if rows.source.label_model is not None:
@@ -69,8 +75,12 @@ def _read(recipe: Recipe, data: Data) -> tuple[TrainingRows, TableSummary]:
             "y is a mask of possible classes, which takes EM over all rows: NaiveBayes, GaussianDiscriminant, "
             "TreeAugmentedNaiveBayes and ChowLiuClassifier learn from it by fit"
         )
+    return rows
+
+
+def _summarised(rows: TrainingRows) -> TableSummary:
     with step(READING):
-        return rows, summarise_table(rows.source, len(rows.target.categories))
+        return summarise_table(rows.source, len(rows.target.categories))
 
 
 def _prior(rows: TrainingRows) -> Array:

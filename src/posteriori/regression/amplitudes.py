@@ -27,7 +27,8 @@ class Amplitudes:
     """Variances of the coefficients of each kind, of the kernel and of the noise, and the weights of distances."""
 
     of_kinds: Array  # (4,), in the order of KINDS
-    noise: float
+    noise: float  # with what rows of a group share
+    correlation: float = 0.0  # the part of it that they share
     kernel: float = 0.0
     weight: Array | None = None  # (q,): of the squared differences of the inputs of the kernel
 
@@ -41,13 +42,15 @@ class Amplitudes:
         return self.noise / self.kernel
 
 
-def learn_amplitudes(features: Features, values: Array, target: Array, inputs: Inputs | None = None) -> Amplitudes:
+def learn_amplitudes(
+    features: Features, values: Array, target: Array, group: Array | None = None, inputs: Inputs | None = None
+) -> Amplitudes:
     r"""Return the amplitudes with which the target of some rows is most probable, under weak priors.
 
-    .. math:: t \sim N\Bigl(0,\; \sum_k a_k G_k + a\,K + \sigma^2 I\Bigr)
+    .. math:: t \sim N\Bigl(0,\; \sum_k a_k G_k + a\,K + \tau^2 B + \sigma^2 I\Bigr)
 
-    with the inner products G_k of the features of each kind, and the Matérn covariances K of the distances of the
-    inputs.
+    with the inner products G_k of the features of each kind, the Matérn covariances K of the distances of the
+    inputs, and B, which is 1 where rows are of one group: what a group adds to its rows is noise in a new group.
 
     Parameters
     ----------
@@ -56,19 +59,24 @@ def learn_amplitudes(features: Features, values: Array, target: Array, inputs: I
         The features of the rows.
     target : ndarray (n,)
         Of about unit variance.
+    group : ndarray (n,), optional
+        The group of each row.
     inputs : Inputs, optional
         Of the rows; without them there is no kernel.
 
     References
     ----------
-    Rasmussen & Williams, Gaussian Processes for Machine Learning (2006), section 5.4.1.
+    Rasmussen & Williams, Gaussian Processes for Machine Learning (2006), section 5.4.1. Laird & Ware, Random-effects
+    models for longitudinal data, Biometrics 38 (1982).
     """
-    problem = _MarginalLikelihood(features, values, target - target.mean(), inputs)
+    is_grouped = group is not None and len(np.unique(group)) < len(group)
+    problem = _MarginalLikelihood(features, values, target - target.mean(), group if is_grouped else None, inputs)
     found = minimize(
         problem, problem.start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS, "maxcor": 20}
     )
-    of_kinds, noise, kernel, weight = problem.parts(found.x)
-    return Amplitudes(of_kinds, noise, kernel, None if inputs is None else weight[inputs.group])
+    of_kinds, own, shared, kernel, weight = problem.parts(found.x)
+    noise = own + shared
+    return Amplitudes(of_kinds, noise, shared / noise, kernel, None if inputs is None else weight[inputs.group])
 
 
 @dataclass(frozen=True)
@@ -78,6 +86,7 @@ class _MarginalLikelihood:
     features: Features
     values: Array
     target: Array
+    group: Array | None
     inputs: Inputs | None
 
     @cached_property
@@ -95,31 +104,45 @@ class _MarginalLikelihood:
             found.append(part @ part.T)
         return found
 
+    @cached_property
+    def shared(self) -> Array | None:
+        """Which pairs of rows are of one group, (n, n), as 0 and 1."""
+        return None if self.group is None else (self.group[:, np.newaxis] == self.group).astype(np.float64)
+
+    @property
+    def n_noises(self) -> int:
+        """The number of variances of noise: of rows, and of groups."""
+        return 1 if self.group is None else 2
+
     @property
     def n_groups(self) -> int:
+        """The number of groups of inputs."""
         return 0 if self.inputs is None else self.inputs.n_groups
 
     @cached_property
     def start(self) -> Array:
         """Where the search starts."""
         of_kernel = [_START_OF_KERNEL, *[_START_OF_WEIGHTS / self.n_groups] * self.n_groups] if self.n_groups else []
-        return np.log([*[_START_OF_KIND] * len(self.kinds), _START_OF_NOISE, *of_kernel])
+        of_noise = [_START_OF_NOISE / self.n_noises] * self.n_noises
+        return np.log([*[_START_OF_KIND] * len(self.kinds), *of_noise, *of_kernel])
 
     @cached_property
     def _pull(self) -> Array:
         pull = np.full(len(self.start), _PULL)
-        pull[len(self.kinds) + 2 :] = _PULL_OF_WEIGHTS
+        pull[len(self.kinds) + self.n_noises + 1 :] = _PULL_OF_WEIGHTS
         return pull
 
-    def parts(self, position: Array) -> tuple[Array, float, float, Array]:
-        """Return the variances of the kinds, (4,), of the noise and of the kernel, and the weights of the groups."""
+    def parts(self, position: Array) -> tuple[Array, float, float, float, Array]:
+        """Return the variances of kinds, (4,), of noise of rows and of groups, and of the kernel, and its weights."""
         exp, n = np.exp(np.clip(position, _LEAST, _MOST)), len(self.kinds)
         of_kinds = np.full(len(KINDS), np.exp(_LEAST))
         of_kinds[self.kinds] = exp[:n]
-        return of_kinds, float(exp[n]), float(exp[n + 1]) if self.n_groups else 0.0, exp[n + 2 :]
+        shared = 0.0 if self.group is None else float(exp[n + 1])
+        of_kernel = exp[n + self.n_noises :]
+        return of_kinds, float(exp[n]), shared, float(of_kernel[0]) if self.n_groups else 0.0, of_kernel[1:]
 
     def __call__(self, position: Array) -> tuple[float, Array]:
-        of_kinds, noise, amplitude, weight = self.parts(position)
+        of_kinds, noise, of_groups, amplitude, weight = self.parts(position)
         n_rows, n_kinds = len(self.target), len(self.kinds)
         covariance = np.full((n_rows, n_rows), _CONSTANT)
         for k, gram in zip(self.kinds, self.grams, strict=True):
@@ -131,6 +154,8 @@ class _MarginalLikelihood:
             kernel = (1.0 + r) * decay
             covariance += amplitude * kernel
         covariance[np.diag_indices(n_rows)] += noise
+        if self.shared is not None:
+            covariance += of_groups * self.shared
         factor = cho_factor(covariance, lower=True, overwrite_a=True, check_finite=False)
         alpha = cho_solve(factor, self.target, check_finite=False)
         apart = position - self.start
@@ -140,9 +165,12 @@ class _MarginalLikelihood:
         for place, (k, gram) in enumerate(zip(self.kinds, self.grams, strict=True)):
             gradient[place] += of_kinds[k] * np.vdot(slope, gram)
         gradient[n_kinds] += noise * np.trace(slope)
+        if self.shared is not None:
+            gradient[n_kinds + 1] += of_groups * np.vdot(slope, self.shared)
+        first = n_kinds + self.n_noises  # of the kernel
         if self.inputs is not None and self.n_groups:
-            gradient[n_kinds + 1] += amplitude * np.vdot(slope, kernel)
+            gradient[first] += amplitude * np.vdot(slope, kernel)
             of_distance = slope * (-1.5 * amplitude * decay)  # dk/d(r²) = −3/2·exp(−√3 r)
             per_input = (inputs**2).T @ of_distance.sum(axis=1) - np.einsum("ij,ij->j", inputs, of_distance @ inputs)
-            gradient[n_kinds + 2 :] += np.bincount(self.inputs.group, 2.0 * per_input * of_input, self.n_groups)
+            gradient[first + 1 :] += np.bincount(self.inputs.group, 2.0 * per_input * of_input, self.n_groups)
         return float(loss), gradient

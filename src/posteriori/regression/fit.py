@@ -145,7 +145,8 @@ def _smoothed(rows: NumberRows, folds: FoldMembers) -> _Judged:
         crps = weight @ PredictiveDensity(whole.cells, p).crps(y)
         return float(crps / unit - OF_LOG_SCORE * (weight @ np.log(p[own])) / weight.sum())
 
-    options = [Smoothing(width, common) for width in _WIDTHS for common in _COMMON]
+    widths = np.hypot(_WIDTHS, whole.width_of_few).tolist()
+    options = [Smoothing(width, common) for width in widths for common in _COMMON]
     places = range(0 if whole.has_forest else 1, 1 + len(whole.locations))
     best = tuple(min(options, key=lambda one, m=m: loss(m, one)) for m in places)  # type: ignore[misc]
     folds = replace(
@@ -202,7 +203,7 @@ def _weighed(recipe: Recipe, rows: NumberRows, judged: _Judged, penalty: float) 
     )
     pool = replace(pool, partial=partial)
     density = PredictiveDensity(whole.cells, np.exp(pooled), rows.target.name)
-    out_of_fold = HeldOutNumbers(density, y, weight, rows.folded.evaluated[chosen])
+    out_of_fold = HeldOutNumbers(density, y, weight * rows.unit, rows.folded.places[chosen])
     results = _results(judged, pool, out_of_fold)
     some = few[: most_rows(len(rows.batch.schema.columns))]
     to_measure = HeldOutRows(folds, pool, rows.batch.rows(chosen[some]), fold[some], y[some], weight[some], len(rows.y))

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from posteriori.fitting.recipe import Recipe
+from posteriori.learning.equal_rows import merged_weight
 from posteriori.model.predictive import NumberCells
 from posteriori.pool.parameters import Data
 from posteriori.reading import check_weights, read_labels
@@ -30,10 +31,11 @@ from posteriori.user_warnings import warn
 class FittedGaussian(FittedNumbers):
     r"""The joint Gaussian of the features of a row and of the target on its scale, t.
 
-    .. math:: t \mid x \sim N\Bigl(\bar t + \beta^T (\phi - \bar\phi),\;
+    .. math:: t \mid x \sim t_\nu\Bigl(\bar t + \beta^T (\phi - \bar\phi),\;
               \sigma^2 \bigl(1 + \tfrac1n + (\phi - \bar\phi)^T (S + \Lambda)^{-1} (\phi - \bar\phi)\bigr) + v\Bigr)
 
-    with the variance v of what is unknown (`LeastSquares.filled`), and σ² = RSS / (n − 1 − tr S (S + Λ)⁻¹).
+    with the variance v of what is unknown (`LeastSquares.filled`), and σ² = RSS / ν of the ν = n − 1 − tr S (S + Λ)⁻¹
+    degrees of freedom, of which Student's t knows that σ² is an estimate.
     """
 
     found: Locations  # one
@@ -61,7 +63,7 @@ class FittedGaussian(FittedNumbers):
     def probability(self, batch: Batch, n_jobs: int | None = 1) -> Array:
         """Return the probability of each cell of the target, (n, G)."""
         del n_jobs
-        return self.found.normal_probability(batch)
+        return self.found.student_probability(batch)
 
     @cached_property
     def usual_variance(self) -> float:
@@ -99,13 +101,12 @@ def _with_held_out(value: FittedGaussian, rows: NumberRows, without: Sequence[Pr
     for k, sums in enumerate(without):
         of_fold, places = np.flatnonzero(rows.fold == k), np.flatnonzero(rows.fold[chosen] == k)
         if len(places):
-            share = _share_with(found, rows.y[of_fold], rows.weight[of_fold], -1.0)
+            share = _share_with(found, rows.y[of_fold], rows.weight[of_fold] * rows.unit, -1.0)
             others = replace(found, sums=sums, share=share)
             (squares,) = others.squares
-            noise = squares.noise_with(squares.used_by_factor())
-            probability[places] = others.normal_probability(rows.batch.rows(chosen[places]), noise)
+            probability[places] = others.student_probability(rows.batch.rows(chosen[places]), squares.used_by_factor())
     density = value.density(probability)
-    held_out = HeldOutNumbers(density, rows.y[chosen], rows.weight[chosen], rows.folded.evaluated[chosen])
+    held_out = HeldOutNumbers(density, rows.y[chosen], rows.weight[chosen] * rows.unit, rows.folded.places[chosen])
     (one,) = found.locations
     results: dict[str, list[Any]] = {"member": [one.name], **{name: [score] for name, score in held_out.scores.items()}}
     return replace(value, results=results, out_of_fold=held_out)
@@ -143,8 +144,10 @@ def _with_sums(value: FittedGaussian, data: Data, sign: float) -> FittedGaussian
             f"{int((found.cells.find(y) < 0).sum()):,} targets lie outside of the range of the first call, from "
             f"{found.cells.low[0]:g} to {found.cells.high[-1]:g}, in which all predictions stay; fit to all rows"
         )
+    _, unit = merged_weight(source.with_weight(weight), y)
     with one_blas_thread():
         other = source.with_width(found.design.width).reduce(of_batch)
+    other = replace(other, independent=other.rows / unit)
     assert found.sums is not None
     sums = found.sums + other if sign > 0 else found.sums - other
     if sign < 0:

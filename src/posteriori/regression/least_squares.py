@@ -31,10 +31,22 @@ class Products:
     mixed: Array  # (p, k): Σ w φ tᵀ
     target_squares: Array  # (k,): Σ w t²
     rows: float  # the sum of the weights that the rows were given; less weight is theirs if cells are unknown
+    independent: float  # the number of rows that tell as much, if they are independent: fewer where rows are copies
 
     @classmethod
-    def of(cls, features: Array, targets: Array, weight: Array, rows: float | None = None) -> Products:
-        """Return the sums of some rows: features (n, p), targets (n, k), weight (n,)."""
+    def of(
+        cls,
+        features: Array,
+        targets: Array,
+        weight: Array,
+        rows: float | None = None,
+        independent: float | None = None,
+    ) -> Products:
+        """Return the sums of some rows: features (n, p), targets (n, k), weight (n,).
+
+        `rows` and `independent` are the sum of the weights unless they are given.
+        """
+        rows = float(weight.sum()) if rows is None else rows
         weighted = features * weight[:, np.newaxis]
         return cls(
             float(weight.sum()),
@@ -43,7 +55,8 @@ class Products:
             weighted.T @ features,
             weighted.T @ targets,
             weight @ targets**2,
-            float(weight.sum()) if rows is None else rows,
+            rows,
+            rows if independent is None else independent,
         )
 
     def __add__(self, other: Self) -> Products:
@@ -63,6 +76,19 @@ class Products:
         for name, shape in shapes.items():
             check_numbers(f"the sums of {name.replace('_', ' ')}", getattr(self, name), shape)
         check_numbers("the weight of rows", np.array([self.rows]), (1,), self.weight * (1.0 - _ROUNDING))
+        check_numbers("the number of rows", np.array([self.independent]), (1,), np.finfo(np.float64).tiny)
+
+    @property
+    def of_independent_rows(self) -> Products:
+        """The sums of as many independent rows."""
+        return self.times(self.independent / self.rows)
+
+    def times(self, factor: float) -> Products:
+        """Return the sums with the weights of rows times a factor: they do not become more independent rows."""
+        if factor == 1.0:
+            return self
+        scaled = {one.name: getattr(self, one.name) * factor for one in fields(self)}
+        return Products(**(scaled | {"independent": self.independent}))
 
     def first(self, n_features: int) -> Products:
         """Return the sums of the first features."""
@@ -75,6 +101,7 @@ class Products:
             self.mixed[:p],
             self.target_squares,
             self.rows,
+            self.independent,
         )
 
 
@@ -159,6 +186,15 @@ class LeastSquares:
         """
         return self.noise_with(self.used)
 
+    @property
+    def degrees(self) -> float:
+        """The degrees of freedom of the noise, n − 1 − tr S (S + Λ)⁻¹, at least 1."""
+        return self.degrees_with(self.used)
+
+    def degrees_with(self, used: float) -> float:
+        """Return the degrees of freedom of the noise if the coefficients use so many."""
+        return float(max(self.products.rows - 2.0 - used, _FEWEST))
+
     def noise_with(self, used: float) -> float:
         """Return σ² with these degrees of freedom of the coefficients."""
         products, beta = self.products, self.coefficients[:, 0]
@@ -166,7 +202,7 @@ class LeastSquares:
         total = products.target_squares[0] - products.weight * self.target_mean[0] ** 2
         left = total - beta @ mixed - self.penalty @ beta**2
         least = np.finfo(np.float64).eps * max(total, 1.0)
-        return float(max(left, least) / max(products.rows - 1.0 - used, _FEWEST))
+        return float(max(left, least) / self.degrees_with(used))
 
     def predict(self, features: Array) -> Array:
         """Return the mean of the targets of rows, (n, k)."""

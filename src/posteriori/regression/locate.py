@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from posteriori.regression.landmarks import Inputs, Landmarks
 from posteriori.regression.least_squares import LeastSquares, Products, positive
 from posteriori.regression.locations import Design, Location, Locations, Name, edges_of
 from posteriori.regression.rows import NumberRows
-from posteriori.regression.scales import Scale, scales_of
+from posteriori.regression.scales import Scale, ScaleName, scales_of
 from posteriori.regression.target_cells import cells_of
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
@@ -37,7 +38,7 @@ class Located:
     without: tuple[Products | None, ...]
 
 
-def locate(rows: NumberRows, names: Sequence[Name], scale_name: str = "auto") -> Located:
+def locate(rows: NumberRows, names: Sequence[Name], scale_name: ScaleName | Literal["auto"] = "auto") -> Located:
     """Return the locations: their features, amplitudes, and the scale of the target.
 
     Parameters
@@ -58,31 +59,26 @@ def locate(rows: NumberRows, names: Sequence[Name], scale_name: str = "auto") ->
     share = np.bincount(cells.nearest(rows.y), weight, len(cells)) / weight.sum()
     features = Features.of(schema, rows.batch, weight)
     wanted = [name for name in names if name != "forest"] if len(features) else []
-    scales = scales_of(rows.y, weight)
+    scales = scales_of(rows.y, weight) if scale_name == "auto" else (_stated_scale(rows, scale_name),)
     if not wanted:
         empty = Locations(cells, share, scales[0], Design(features, None, None), None, ())
         return Located(empty, (None,) * rows.folded.folds)
-    by_rank = next(one for one in scales if one.name == "rank").forward(rows.y)
-    sample = rows.sample(_ROWS_OF_AMPLITUDES)
-    few = rows.batch.rows(sample)
-    additive = learn_amplitudes(features, features.of_rows(few), by_rank[sample])
+    by_rank = Scale.of("rank", rows.y, weight).forward(rows.y)
+    sample = rows.sample_of_groups(_ROWS_OF_AMPLITUDES)
+    few, group = rows.batch.rows(sample), None if rows.group is None else rows.group[sample]
+    additive = learn_amplitudes(features, features.of_rows(few), by_rank[sample], group)
+    rows = rows.correlated(additive.correlation)
     design, counted = Design(features, None, None), 1.0
     if features.unknown(rows.batch).any():
         design, counted = _with_filler(rows, features, additive.penalty(features), by_rank)
-    if scale_name != "auto":
-        scales = tuple(one for one in scales if one.name == scale_name)
-        if not scales:
-            raise ValueError(
-                f"scale is {scale_name!r}, and the target {rows.target.name!r} is negative in some row, or 0 in all; "
-                'choose "rank" or "as_is"'
-            )
     scale = scales[0] if len(scales) == 1 else _best_scale(rows, cells, design, scales, additive.penalty(features))
     target = scale.forward(rows.y)
     penalties: dict[Name, Array] = {"additive": additive.penalty(features)}
     if "kernel" in wanted:
         values, _ = design.of_rows(few)
         inputs = Inputs.of(features, values)
-        kernel = learn_amplitudes(features, values, target[sample], inputs)
+        kernel = learn_amplitudes(features, values, target[sample], group, inputs)
+        rows = rows.correlated(kernel.correlation)
         marks = rows.batch.rows(rows.sample(_LANDMARKS, turn=1))
         assert kernel.weight is not None
         landmarks = Landmarks(Inputs.of(features, design.of_rows(marks)[0]).values, kernel.weight)
@@ -92,6 +88,15 @@ def locate(rows: NumberRows, names: Sequence[Name], scale_name: str = "auto") ->
     # Amplitudes are relative to the noise of all rows, and sums to that of rows without a gap.
     locations = tuple(Location(name, counted * penalties[name]) for name in wanted)
     return _cross_fitted(rows, Locations(cells, share, scale, design, None, locations))
+
+
+def _stated_scale(rows: NumberRows, name: ScaleName) -> Scale:
+    if name == "log" and ((rows.y < 0).any() or not (rows.y > 0).any()):
+        raise ValueError(
+            f"scale is {name!r}, and the target {rows.target.name!r} is negative in some row, or 0 in all; "
+            'choose "rank" or "as_is"'
+        )
+    return Scale.of(name, rows.y, rows.weight)
 
 
 def _with_filler(rows: NumberRows, features: Features, penalty: Array, target: Array) -> tuple[Design, float]:
@@ -129,12 +134,13 @@ def _share(sums: Array, known: Array) -> Array:
     return np.asarray(np.where(known > 0, sums / np.where(known > 0, known, 1.0), 0.0))
 
 
-def _blocks(rows: NumberRows, design: Design, targets: Array, fold: int | None = None) -> Iterator[Products]:
-    """Yield the sums of products of the evaluated rows, or of those of one fold."""
-    chosen = np.arange(len(rows.y)) if fold is None else np.flatnonzero(rows.fold == fold)
+def _blocks(rows: NumberRows, design: Design, targets: Array, fold: int) -> Iterator[Products]:
+    """Yield the sums of products of the rows of one fold."""
+    chosen = np.flatnonzero(rows.fold == fold)
     for first in range(0, len(chosen), BLOCK):
         part = chosen[first : first + BLOCK]
-        yield design.products(rows.batch.rows(part), targets[part], rows.weight[part])
+        products = design.products(rows.batch.rows(part), targets[part], rows.weight[part])
+        yield replace(products, independent=float(rows.independent[part].sum()))
 
 
 def _sum(parts: Iterator[Products]) -> Products:
@@ -155,7 +161,8 @@ def _best_scale(
     held_out = np.empty_like(targets)
     for k in folds:
         of_fold = np.flatnonzero(rows.fold == k)
-        held_out[of_fold] = LeastSquares(total - parts[k], penalty).predict(design.of_rows(rows.batch.rows(of_fold))[0])
+        squares = LeastSquares((total - parts[k]).of_independent_rows, penalty)
+        held_out[of_fold] = squares.predict(design.of_rows(rows.batch.rows(of_fold))[0])
     judged = rows.sample(_JUDGED)
     losses = []
     for k, scale in enumerate(scales):
@@ -170,8 +177,8 @@ def _best_scale(
 def _cross_fitted(rows: NumberRows, found: Locations) -> Located:
     """Return locations with the sums of all rows, and those without each fold."""
     target = found.scale.forward(rows.y)[:, np.newaxis]
-    parts = [_sum(_blocks(rows, found.design, target, k)) for k in range(rows.folded.folds)]
-    whole = _sum_of_all(rows, found) if rows.has_others else _sum(iter(parts))
+    parts = [_sum(_blocks(rows, found.design, target, k)).times(rows.unit) for k in range(rows.folded.folds)]
+    whole = _sum_of_all(rows, found).times(rows.unit) if rows.has_others else _sum(iter(parts))
     return Located(replace(found, sums=whole), tuple(whole - part for part in parts))
 
 

@@ -14,7 +14,7 @@ from posteriori.regression.landmarks import Inputs, Landmarks
 from posteriori.regression.least_squares import LeastSquares, Products
 from posteriori.regression.scales import Scale
 from posteriori.support.checks import check_equal, check_numbers, require
-from posteriori.support.factors import normal_cdf
+from posteriori.support.factors import student_cdf
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 
@@ -99,7 +99,8 @@ class Locations:
         """The least squares of each location."""
         if self.sums is None:
             return ()
-        return tuple(LeastSquares(self.sums.first(len(one.penalty)), one.penalty) for one in self.locations)
+        sums = self.sums.of_independent_rows
+        return tuple(LeastSquares(sums.first(len(one.penalty)), one.penalty) for one in self.locations)
 
     @cached_property
     def edges(self) -> Array:
@@ -114,28 +115,30 @@ class Locations:
         each = [one.predict(values[:, : len(one.penalty)])[:, 0] for one in self.squares]
         return np.stack(each, axis=1), np.sqrt(variance)
 
-    def normal_probability(self, batch: Batch, noise: float | None = None) -> Array:
-        """Return the probability of each cell, (n, G), by the one location with a normal density around it.
+    def student_probability(self, batch: Batch, used: float | None = None) -> Array:
+        """Return the probability of each cell, (n, G), by the one location with a density of Student's t around it.
 
         Parameters
         ----------
         batch : Batch
-        noise : float, optional
-            σ²; by default that of the least squares.
+        used : float, optional
+            The degrees of freedom that the coefficients use, where they are known.
         """
         (squares,), additive = self.squares, self.additive
         assert additive is not None
-        noise = squares.noise if noise is None else noise
+        used = squares.used if used is None else used
+        noise = squares.noise_with(used)
         values, unknown = self.design.of_rows(batch, additive)
         variance = noise * (1.0 + squares.leverages(values, np.ones(len(values)))) + unknown
         if additive is not squares and unknown.any():
             # What a similarity to landmarks loses by unknown cells is no less than a sum of columns leaves.
             variance = np.where(unknown > 0, np.maximum(variance, additive.noise + unknown), variance)
-        return self.normal_around(squares.predict(values), np.sqrt(variance)[:, np.newaxis])
+        spread = np.sqrt(variance)[:, np.newaxis]
+        return self.student_around(squares.predict(values), spread, squares.degrees_with(used))
 
-    def normal_around(self, location: Array, spread: Array) -> Array:
-        """Return the probability of each cell, (n, G), by the means and standard deviations, (n, 1), on the scale."""
-        below = normal_cdf((self.edges[1:-1] - location) / spread)
+    def student_around(self, location: Array, spread: Array, degrees: float) -> Array:
+        """Return the probability of each cell, (n, G), by the locations and scales, (n, 1), of densities of t."""
+        below = student_cdf((self.edges[1:-1] - location) / spread, degrees)
         density = np.diff(below, axis=1, prepend=0.0, append=1.0)
         of_atoms = np.broadcast_to(self.share[self.atoms], (len(location), int(self.atoms.sum())))
         return self.with_floor(self.with_atoms(density, of_atoms))
@@ -172,7 +175,7 @@ class Locations:
         if self.sums is None:
             return None
         first = next((one for one in self.squares if len(one.penalty) == n), None)
-        return first or LeastSquares(self.sums.first(n), self.locations[0].penalty[:n])
+        return first or LeastSquares(self.sums.of_independent_rows.first(n), self.locations[0].penalty[:n])
 
     def check_locations(self, schema: Schema) -> None:
         """Raise ValueError unless the parts, which may come from a file, fit together and to a schema."""

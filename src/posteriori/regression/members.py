@@ -11,6 +11,7 @@ from posteriori.regression.locations import Locations, blur
 from posteriori.regression.neighbours import Neighbours, Placed
 from posteriori.regression.spread import Spread
 from posteriori.support.checks import check_equal, check_numbers, check_places, check_share, require
+from posteriori.support.factors import student_to_normal
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 
@@ -84,6 +85,20 @@ class Members(Locations):
             of_atoms = (1.0 - _OF_ATOM) * raw.near[:, 0, self.atoms] + _OF_ATOM * self.share[self.atoms]
             found = self.with_atoms(found, of_atoms)
         return self.with_floor(found)
+
+    @property
+    def width_of_few(self) -> float:
+        r"""The standard deviation, in cells, that makes the normal 90 % interval that of Student's t.
+
+        .. math:: \sigma \sqrt{(t_{\nu}/z)^2 - 1}
+
+        The residuals of few rows estimate σ with ν degrees of freedom, which their own density does not show.
+        """
+        squares, usual = self.additive, np.diff(self.edges)[(self.share > 0) & ~self.atoms]
+        if squares is None or not len(usual):
+            return 0.0
+        deviation = np.sqrt(squares.noise * (student_to_normal(squares.degrees) ** 2 - 1.0))
+        return float(deviation / np.median(usual))
 
     def check_against(self, schema: Schema) -> None:
         """Raise ValueError unless the parts, which may come from a file, fit together and to a schema."""

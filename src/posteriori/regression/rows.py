@@ -10,6 +10,7 @@ import numpy as np
 from posteriori.fitting.recipe import Recipe
 from posteriori.fitting.rows import first_rows, read_stated
 from posteriori.kernels.loops.hashing import splitmix64
+from posteriori.learning.equal_rows import count_rows
 from posteriori.learning.folded_data import MOST_EVALUATED_BY_ALL, FoldedData
 from posteriori.pool.parameters import Data
 from posteriori.reading import TargetCuts, check_weights, read_labels
@@ -36,6 +37,8 @@ class NumberRows:
     y: Array  # (m,): of the evaluated rows
     batch: Batch  # their cells
     all_y: Array  # (n,): of all rows of the table
+    unit: float = 1.0  # the weight that was given to what counts as a row of weight 1
+    correlation: float = 0.0  # of what the features leave of the targets of two rows of a group
 
     @property
     def source(self) -> LabelledSource:
@@ -51,6 +54,28 @@ class NumberRows:
     def fold(self) -> Array:
         """The fold of each evaluated row, (m,)."""
         return self.folded.fold
+
+    @property
+    def group(self) -> Array | None:
+        """The group of each evaluated row, (m,), where groups were given."""
+        return self.folded.group
+
+    @cached_property
+    def independent(self) -> Array:
+        r"""The number of independent rows that each evaluated row tells as much as, (m,).
+
+        A row of weight w counts as w / (1 + ρ (W − 1)) if its group has the weight W, and its rows the correlation ρ
+        (Kish, Survey Sampling, 1965, section 8.1: the design effect).
+        """
+        if self.group is None:
+            return self.weight
+        place = np.unique(self.group, return_inverse=True)[1]
+        others = np.maximum(np.bincount(place, self.weight)[place] - 1.0, 0.0)
+        return np.asarray(self.weight / (1.0 + self.correlation * others))
+
+    def correlated(self, correlation: float) -> NumberRows:
+        """Return the rows with another correlation within groups."""
+        return replace(self, correlation=correlation)
 
     @property
     def has_others(self) -> bool:
@@ -69,6 +94,19 @@ class NumberRows:
     def sample(self, most: int, turn: int = 0) -> Array:
         """Return the positions of some evaluated rows, ascending: those of the smallest random numbers."""
         return np.sort(np.argsort(self._keys(turn), kind="stable")[:most])
+
+    def sample_of_groups(self, most: int) -> Array:
+        """Return the positions of some evaluated rows, ascending: two of each group, then two more."""
+        if self.group is None:
+            return self.sample(most)
+        keys = self._keys(0)
+        order = np.lexsort((keys, np.unique(self.group, return_inverse=True)[1]))
+        group = self.group[order]
+        is_first = np.append(True, group[1:] != group[:-1])
+        within = np.arange(len(order)) - np.maximum.accumulate(np.where(is_first, np.arange(len(order)), 0))
+        turn = np.empty(len(order), np.int64)
+        turn[order] = within // 2
+        return np.sort(np.lexsort((keys, turn))[:most])
 
 
 def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> NumberRows:
@@ -90,7 +128,7 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
     if len(y) < _FEWEST:
         raise ValueError(f"n_samples={len(y)}: a regressor learns from three rows at least")
     weight = check_weights(data.sample_weight, len(y))
-    counted = y if weight is None else y[weight > 0]
+    counted = y[weight > 0] if weight is not None else y
     if counted.min() == counted.max():
         raise ValueError(f"the target {name!r} is {counted[0]:g} in every row; there is nothing to predict")
     if np.ptp(y) < _SMALLEST or np.abs(y).max() > _LARGEST:
@@ -98,21 +136,26 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
             f"the target {name!r} lies between {y.min():g} and {y.max():g}, and squares of its differences overflow or "
             "underflow; multiply it by a power of 10"
         )
-    codes = np.searchsorted(TargetCuts.of(y, _CLASSES).cuts, y, side="left")
-    labels = LabelColumn(ArrayTable(codes[:, np.newaxis], "y"), name=given.name, cut_from=given.target_place)
-    rows = first_rows(recipe, table, labels, data.sample_weight)
-    if data.groups is not None:
-        if len(data.groups) != len(y) or any(map(is_missing, data.groups)):
-            raise ValueError(
-                f"groups has {len(data.groups)} entries for {len(y)} rows, or a gap; give each row its group"
-            )
-        folds = min(folds, len(set(np.asarray(data.groups).tolist())))
+    rows = first_rows(recipe, table, _in_quantiles(given, y, counted), data.sample_weight)
+    groups = data.groups
+    if groups is not None:
+        if len(groups) != len(y) or any(map(is_missing, groups)):
+            raise ValueError(f"groups has {len(groups)} entries for {len(y)} rows, or a gap; give each row its group")
+        folds = min(folds, len(set(np.asarray(groups).tolist())))
         if folds < GROUPS:
             raise ValueError(f"groups holds {folds} of them; a regressor needs {GROUPS} at least")
+    rows, unit = count_rows(replace(rows, source=rows.source.cached()), y)
+    if rows.origin is not None:
+        y, groups = y[rows.origin], None if groups is None else np.asarray(groups)[rows.origin]
+    if unit != 1.0:
+        rows = replace(rows, source=rows.source.reweighted(np.full(len(y), 1.0 / unit)))
+    if rows.source.weight is not None:  # the quantiles of the rows that count
+        labels = _in_quantiles(given, y, y[rows.source.weight > 0])
+        rows = replace(rows, source=rows.source.with_labels(labels, labels.infer()), target=labels.infer())
     folded = FoldedData.of(
-        replace(rows, source=rows.source.cached()),
+        rows,
         folds,
-        groups=data.groups,
+        groups=groups,
         random_state=seed,
         at_most=True,
         most=MOST_EVALUATED_BY_ALL,
@@ -120,7 +163,13 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
     target = Column(name, "continuous", dtype=str(given.table.data_type(given.position)))
     batch = _cells_of(folded)
     _reject_infinite(batch)
-    return NumberRows(folded, target, y[folded.evaluated], batch, y)
+    return NumberRows(folded, target, y[folded.evaluated], batch, y, unit)
+
+
+def _in_quantiles(given: LabelColumn, y: Array, counted: Array) -> LabelColumn:
+    """Return the quantiles that targets lie in as labels, so that folds are spread evenly over them."""
+    codes = np.searchsorted(TargetCuts.of(counted, _CLASSES).cuts, y, side="left")
+    return LabelColumn(ArrayTable(codes[:, np.newaxis], "y"), name=given.name, cut_from=given.target_place)
 
 
 def _reject_infinite(batch: Batch) -> None:

@@ -15,6 +15,8 @@ SCALES: tuple[ScaleName, ...] = ("as_is", "log", "rank")
 _ROWS_PER_KNOT = 20  # with fewer, the own value of a row shows through the knots
 _FEWEST_KNOTS, _MOST_KNOTS = 4, 200
 _SHARE_OF_SHIFT = 0.05  # the quantile of the positive numbers that is added before the logarithm if some are 0
+_LEAST_SHIFT, _MOST_SHIFT = 1e-4, 1e3  # of the range: of the least number above where its logarithm ends
+_HALVINGS = 40
 _LOWEST = -1e6  # what the scale gives a number of which there is no logarithm
 
 
@@ -35,10 +37,33 @@ class Scale:
         """Return the scale of a name that suits these numbers, which are not all equal."""
         if name == "rank":
             return cls(name, *_knots_of_ranks(y, weight))
-        shift = 0.0
-        if name == "log":
-            shift = 0.0 if (y > 0).all() else float(np.quantile(y[y > 0], _SHARE_OF_SHIFT))
-            y = np.log(y + shift)
+        if name == "as_is":
+            return cls._of_numbers(name, y, weight)
+        shift = 0.0 if (y > 0).all() else float(np.quantile(y[y > 0], _SHARE_OF_SHIFT))
+        return cls._of_numbers(name, np.log(y + shift), weight, shift)
+
+    @classmethod
+    def symmetric_log(cls, y: Array, weight: Array) -> Scale | None:
+        """Return the logarithm, after a shift, in which numbers are not skew; None if they are not skew to the right.
+
+        It moves with the numbers if an offset is added to them.
+        """
+        above, unit = y - y.min(), float(np.ptp(y))
+
+        def logs(share: float) -> Array:
+            return np.asarray(np.log(above + share * unit))
+
+        low, high = _LEAST_SHIFT, _MOST_SHIFT
+        if _skewness(logs(high), weight) <= 0.0:
+            return None
+        if _skewness(logs(low), weight) < 0.0:
+            for _ in range(_HALVINGS):
+                middle = float(np.sqrt(low * high))
+                low, high = (middle, high) if _skewness(logs(middle), weight) < 0.0 else (low, middle)
+        return cls._of_numbers("log", logs(low), weight, low * unit - float(y.min()))
+
+    @classmethod
+    def _of_numbers(cls, name: ScaleName, y: Array, weight: Array, shift: float = 0.0) -> Scale:
         mean = float(np.average(y, weights=weight))
         spread = float(np.sqrt(np.average((y - mean) ** 2, weights=weight)))
         return cls(name, np.array([mean, mean + spread]), np.array([0.0, 1.0]), shift)
@@ -67,10 +92,14 @@ class Scale:
 
 
 def scales_of(y: Array, weight: Array) -> tuple[Scale, ...]:
-    """Return the scales that numbers can have: no logarithm of negative ones."""
-    names = [name for name in SCALES if name != "log" or ((y >= 0).all() and (y > 0).any())]
-    found = [Scale.of(name, y, weight) for name in names]
-    return tuple(one for one in found if (np.diff(one.knots) > 0).all())
+    """Return the scales of which the best is chosen: a logarithm only of numbers that are skew to the right."""
+    scales = Scale.of("as_is", y, weight), Scale.symmetric_log(y, weight), Scale.of("rank", y, weight)
+    return tuple(scale for scale in scales if scale is not None and (np.diff(scale.knots) > 0).all())
+
+
+def _skewness(values: Array, weight: Array) -> float:
+    """Return the third moment about the mean, whose sign is that of the skewness."""
+    return float(weight @ (values - np.average(values, weights=weight)) ** 3)
 
 
 def _knots_of_ranks(y: Array, weight: Array) -> tuple[Array, Array]:

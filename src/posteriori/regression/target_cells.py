@@ -50,7 +50,8 @@ def cells_of(values: Array, weight: Array) -> NumberCells:
     step = step_of(values)
     distinct, place = np.unique(np.round(values / step) * step if step else values, return_inverse=True)
     share = np.bincount(place, weight) / weight.sum()
-    low, high, single = _grouped(distinct, share, np.bincount(place) >= _REPEATED)
+    repeated = np.maximum(np.bincount(place), np.bincount(place, weight)) >= _REPEATED
+    low, high, single = _grouped(distinct, share, repeated)
     low, high = _touching(low, high, single, step)
     low, high = _with_wide_cut(low, high, step)
     low, high = _with_tails(low, high, step, bool(values.min() >= 0))

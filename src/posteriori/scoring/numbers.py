@@ -20,13 +20,13 @@ _COVERAGE = 0.9
 
 
 class Sums(Protocol):
-    """Sums of features with a normal density around them: `posteriori.regression.locations.Locations`."""
+    """Sums of features with Student's t around them: `posteriori.regression.locations.Locations`."""
 
     @property
     def cells(self) -> NumberCells:
         """The cells of the target."""
 
-    def normal_probability(self, batch: Batch) -> Array:
+    def student_probability(self, batch: Batch) -> Array:
         """Return the probability of each cell, (n, G)."""
 
 
@@ -76,7 +76,7 @@ class NumberScorer:
 
     def density(self, row: Mapping[str, Any]) -> PredictiveDensity:
         """Return the density of the number of a row, with quantiles and probabilities of ranges: of one row."""
-        probability = self.sums.normal_probability(self._rows.batch(row))
+        probability = self.sums.student_probability(self._rows.batch(row))
         return PredictiveDensity(self.sums.cells, probability, self.schema.target or "y")
 
 

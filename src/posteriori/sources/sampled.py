@@ -20,7 +20,7 @@ def sampled_source(source: LabelledSource, rows: Array, components: Array) -> Ta
     source : LabelledSource
         Under its inferred schema, without bins.
     rows : ndarray (m,)
-        The positions of the rows, ascending.
+        The positions of the rows, ascending; a row may occur several times.
     components : ndarray (m,)
         The class index of each of them.
     """
@@ -28,6 +28,8 @@ def sampled_source(source: LabelledSource, rows: Array, components: Array) -> Ta
     marked[rows] = True
     parts = source.stream(lambda batch: batch.rows(marked[batch.start : batch.start + len(batch)]), "reading")
     cells = joined([part for part in parts if len(part)])
+    if len(cells) < len(rows):
+        cells = cells.rows(np.searchsorted(np.flatnonzero(marked), rows))
     schema = source.schema
     codes = cells.codes.values[:, [schema.coded.index(j) for j in schema.of_kind("categorical")]]
     texts = dict(zip(schema.of_kind("counts"), cells.bags, strict=True))

@@ -121,7 +121,8 @@ def _curves(value: FittedGaussian, coverage: float) -> dict[str, tuple[Array, Ar
     places = np.linspace(low, high, n_places)
 
     def at(places: Array) -> tuple[Array, Array]:
-        found = value.density(value.found.normal_around(places[:, np.newaxis], np.full((len(places), 1), spread)))
+        around = places[:, np.newaxis], np.full((len(places), 1), spread)
+        found = value.density(value.found.student_around(*around, value.squares.degrees))
         return found.std, np.column_stack([found.mean, found.interval(coverage)])
 
     deviation, values = at(places)

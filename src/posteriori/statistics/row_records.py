@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -116,19 +116,27 @@ def hash_rows(batch: Batch) -> Array:
 
     The hash is a sum over columns, so that a row has one hash whatever the codes of its categories are.
     """
+    return np.asarray(mixed(sum(hash_cells(batch), np.zeros(len(batch), np.uint64))))
+
+
+def hash_cells(batch: Batch) -> Iterator[Array]:
+    """Yield a hash of 64 bits of each cell of a column, (n,), for each column."""
     schema = batch.schema
-    numbers = batch.numbers.values.astype(np.float64) + 0.0  # -0.0 becomes 0.0
-    total = np.zeros(len(batch), np.uint64)
     for place, j in enumerate(schema.of_kind("continuous")):
-        cells = np.where(np.isnan(numbers[:, place]), np.nan, numbers[:, place])
-        total += mixed(np.ascontiguousarray(cells).view(np.uint64) ^ hash_of_text(schema.columns[j].name))
+        yield hash_numbers(batch.numbers.values[:, place], schema.columns[j].name)
     for j in schema.of_kind("categorical"):
         column = schema.columns[j]
         of_code = [hash_of_text(f"{column.name}\x00{cell!r}") for cell in (None, *column.categories)]
-        total += np.array(of_code, np.uint64)[batch.codes.values[:, schema.coded.index(j)]]
+        yield np.array(of_code, np.uint64)[batch.codes.values[:, schema.coded.index(j)]]
     for bags, j in zip(batch.bags, schema.of_kind("counts"), strict=True):
-        total += _hash_bags(bags, schema.columns[j])
-    return np.asarray(mixed(total))
+        yield _hash_bags(bags, schema.columns[j])
+
+
+def hash_numbers(numbers: Array, name: str = "") -> Array:
+    """Return a hash of 64 bits of each number of a column, (n,); all missing ones have the same."""
+    known = numbers.astype(np.float64) + 0.0  # -0.0 becomes 0.0
+    cells = np.where(np.isnan(known), np.nan, known)
+    return np.asarray(mixed(np.ascontiguousarray(cells).view(np.uint64) ^ hash_of_text(name)))
 
 
 def _hash_bags(bags: Bags, column: Column) -> Array:

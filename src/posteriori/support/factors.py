@@ -60,6 +60,28 @@ class Cholesky:
         return np.tril(dtrtri(self.lower, lower=1)[0])
 
 
+def student_cdf(t: Array, degrees: float) -> Array:
+    r"""Return the probability of Student's t up to t, by Wallace's normal deviate.
+
+    .. math:: z = \frac{8\nu + 1}{8\nu + 3}\, \mathrm{sign}(t) \sqrt{\nu \log(1 + t^2 / \nu)}
+
+    It is at most .0078 off with ν = 1 degree of freedom, .0018 with 2 and .0005 with 4.
+
+    References
+    ----------
+    Wallace, Bounds on normal approximations to Student's and the chi-square distributions, Annals of Mathematical
+    Statistics 30 (1959).
+    """
+    deviate = np.sqrt(degrees * np.log1p(t**2 / degrees))
+    return normal_cdf(np.copysign((8.0 * degrees + 1.0) / (8.0 * degrees + 3.0) * deviate, t))
+
+
+def student_to_normal(degrees: float, z: float = 1.6448536269514722) -> float:
+    """Return the quantile of Student's t over that of the normal distribution, z, by the same deviate."""
+    deviate = (8.0 * degrees + 3.0) / (8.0 * degrees + 1.0) * z
+    return float(np.sqrt(degrees * np.expm1(deviate**2 / degrees))) / z
+
+
 def normal_cdf(z: Array) -> Array:
     """Return the probability of standard normal numbers up to z."""
     ndtr = _loaded("scipy.special", "ndtr")

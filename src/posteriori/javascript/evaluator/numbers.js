@@ -1,4 +1,4 @@
-// A number as the answer: a sum of functions of single columns, with a normal density around it.
+// A number as the answer: a sum of functions of single columns, with a density of Student's t around it.
 
 import { binOf, cholesky, kept, numbersOf, submatrix, triangleSolved, triangleTransposedSolved } from "./arrays.js";
 import { Hints } from "./hints.js";
@@ -21,6 +21,12 @@ function normalBelow(x) {
   let [sum, term] = [x, x];
   for (let k = 1; k < TERMS && sum + term !== sum; k++) sum += term *= (x * x) / (2 * k + 1);
   return 0.5 + density * sum;
+}
+
+/** Return the probability of Student's t up to x, by the normal deviate of Wallace (1959). */
+function studentBelow(x, degrees) {
+  const deviate = Math.sqrt(degrees * Math.log1p((x * x) / degrees));
+  return normalBelow((Math.sign(x) * (8 * degrees + 1) * deviate) / (8 * degrees + 3));
 }
 
 /** The map from rows to features, of which each has mean 0 in the training rows: lines and steps, indicators, marks. */
@@ -119,7 +125,7 @@ class LeastSquares {
   }
 }
 
-/** t(y) = a + Σ_j f_j(x_j) + normal noise, on a scale t of the target; missing cells are integrated out. */
+/** t(y) = a + Σ_j f_j(x_j) + noise, on a scale t of the target; missing cells are integrated out. */
 export class AdditiveRegressor {
   /** @param {object} written the model file, as `load` parses it */
   constructor(written) {
@@ -131,6 +137,7 @@ export class AdditiveRegressor {
     this.squares = new LeastSquares(written.squares);
     this.filler = written.filler ? new LeastSquares(written.filler) : this.squares; // what expects unknown features
     this.noise = written.noise; // its variance
+    this.degrees = written.degrees; // of freedom of this estimate
     this.scale = written.scale;
     this.cells = new NumberCells(written.cells);
     this.edges = numbersOf(written.cells.edges); // where cells meet, on the scale
@@ -175,7 +182,7 @@ export class AdditiveRegressor {
     const leverage = this.squares.distance(values) + 1 / this.squares.weight;
     const spread = Math.sqrt(this.noise * (1 + leverage) + variance);
     const location = this.location(values);
-    const below = [0, ...Array.from(this.edges, (edge) => normalBelow((edge - location) / spread)), 1];
+    const below = [0, ...Array.from(this.edges, (edge) => studentBelow((edge - location) / spread, this.degrees)), 1];
     return new PredictiveDensity(this.cells, this.withFloor(this.withAtoms(below.slice(1).map((p, g) => p - below[g]))));
   }
 
