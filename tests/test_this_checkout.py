@@ -29,7 +29,7 @@ def collect(*, allowed, package):
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_another_copy_is_refused_in_one_sentence_before_it_is_imported(other_copy):
+def test_another_copy_is_refused_before_it_is_imported(other_copy):
     done = collect(package=other_copy, allowed="")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
