@@ -7,76 +7,79 @@ TESTS ?= tests
 help: ## Print this help
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 14
 
-.venv:
+# Written last: an environment of which the installation failed, or is older than its requirements, is installed again.
+ENVIRONMENT := .venv/complete
+$(ENVIRONMENT): pyproject.toml
 	python3 -m venv .venv
 	.venv/bin/python -m pip install --quiet --editable ".[test]"
+	@touch $@
 
 .PHONY: test
-test: .venv ## Run the quick tests: those that reach all lines and branches in the fewest seconds
+test: $(ENVIRONMENT) ## Run the quick tests: those that reach all lines and branches in the fewest seconds
 	$(PYTHON) -m pytest
 
 .PHONY: full
-full: .venv ## Run the other tests (tests/full.txt), which install Spark
+full: $(ENVIRONMENT) ## Run the other tests (tests/full.txt), which install Spark
 	$(PYTHON) -c "import pyspark" 2>/dev/null || $(PYTHON) -m pip install --quiet --editable ".[test,spark]"
 	$(PYTHON) -m pytest -m "full and not prose"
 
 .PHONY: laws
-laws: .venv ## Run each law on more examples (minutes)
+laws: $(ENVIRONMENT) ## Run each law on more examples (minutes)
 	$(PYTHON) -m pytest -m "hypothesis and not prose" --hypothesis-profile=thorough
 
 .PHONY: quick
-quick: .venv ## Choose the quick tests again, by what each test reaches (an hour); CHECK=--check only checks the list
+quick: $(ENVIRONMENT) ## Choose the quick tests again, by what each test reaches (an hour); CHECK=--check only checks the list
 	$(PYTHON) -c "import coverage" 2>/dev/null || $(PYTHON) -m pip install --quiet coverage
 	$(PYTHON) -m tests.quick $(CHECK)
 
 .PHONY: mutants
-mutants: .venv ## Change a sign, an index or an axis of the source, 22 times, and see whether tests notice (minutes)
+mutants: $(ENVIRONMENT) ## Change a sign, an index or an axis of the source, 22 times, and see whether tests notice (minutes)
 	$(PYTHON) -m tests.mutants
 
 .PHONY: kernels
-kernels: .venv ## Run the tests, and add the kernels that they compile to the list of signatures
+kernels: $(ENVIRONMENT) ## Run the tests, and add the kernels that they compile to the list of signatures
 	$(PYTHON) -m pytest --record-kernels
 
 .PHONY: docs
-docs: .venv ## Build the documentation site into build/site; warnings and dead links are errors
+docs: $(ENVIRONMENT) ## Build the documentation site into build/site; warnings and dead links are errors
 	$(PYTHON) -c "import sphinx_copybutton, sphinx_gallery" 2>/dev/null || $(PYTHON) -m pip install --quiet --editable ".[docs]"
 	$(PYTHON) -m sphinx -E -j 2 -W --keep-going --quiet docs build/site
 	$(PYTHON) docs/check_site.py build/site
 
 .PHONY: oracles
-oracles: .venv ## Install other libraries and compare with them (minutes)
+oracles: $(ENVIRONMENT) ## Install other libraries and compare with them (minutes)
 	$(PYTHON) -m pip install --quiet --editable ".[test,oracles]"
 	$(PYTHON) -m pytest -m oracle
 
 .PHONY: fuzz
-fuzz: .venv ## Try 100,000 command lines, models, model files and networks, each with one thing changed (an hour)
+fuzz: $(ENVIRONMENT) ## Try 100,000 command lines, models, model files and networks, each with one thing changed (an hour)
 	$(PYTHON) -m fuzz 100000
 
 .PHONY: lint
-lint: .venv ## Check style, formatting, and the words of code and pages
+lint: $(ENVIRONMENT) ## Check style, formatting, and the words of code and pages
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m pytest -q -m prose tests/test_*.py
 
 .PHONY: types
-types: .venv ## Check types
+types: $(ENVIRONMENT) ## Check types
 	$(PYTHON) -m mypy
 
 .PHONY: coverage
-coverage: .venv ## Run the tests and measure which lines they reach (kernels are compiled and do not count)
+coverage: $(ENVIRONMENT) ## Run the tests and measure which lines they reach (kernels are compiled and do not count)
 	$(PYTHON) -m pip install --quiet pytest-cov
 	$(PYTHON) -m pytest $(TESTS) --cov=posteriori --cov-branch --cov-report=term-missing:skip-covered
 
 .PHONY: pythons
-pythons: .venv ## Run quick tests on each Python from 3.11 to 3.14 that the machine has
+pythons: $(ENVIRONMENT) ## Run quick tests on each Python from 3.11 to 3.14 that the machine has
 	$(PYTHON) .ci/environments.py pythons
 
 .PHONY: lowest
-lowest: .venv ## Run quick tests with the lowest promised version of each dependency
+lowest: $(ENVIRONMENT) ## Run quick tests with the lowest promised version of each dependency
 	$(PYTHON) .ci/environments.py lowest
 
 .PHONY: wheel
-wheel: .venv ## Build sdist and wheel; install the wheel in a fresh environment, and run what must not compile
+wheel: $(ENVIRONMENT) ## Build sdist and wheel; install the wheel in a fresh environment, and run what must not compile
 	$(PYTHON) -c "import build" 2>/dev/null || $(PYTHON) -m pip install --quiet build
 	rm -rf build/wheel
 	NUMBA_CACHE_DIR=$(CURDIR)/build/kernels $(PYTHON) -m build --outdir build/wheel
@@ -96,7 +99,7 @@ endef
 export SCORE
 
 .PHONY: minimal
-minimal: .venv ## Score rows in a fresh environment with NumPy and safetensors only
+minimal: $(ENVIRONMENT) ## Score rows in a fresh environment with NumPy and safetensors only
 	rm -rf build/minimal
 	$(PYTHON) -m venv build/minimal
 	build/minimal/bin/python -m pip install --quiet "numpy>=2.1" "safetensors>=0.5"
@@ -107,7 +110,7 @@ minimal: .venv ## Score rows in a fresh environment with NumPy and safetensors o
 	build/minimal/bin/python -c "$$SCORE" build/minimal/mass.posteriori
 
 .PHONY: bench
-bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
+bench: $(ENVIRONMENT) ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m pip install --quiet --editable ".[bench]"
 	$(PYTHON) -m benchmarks.naive_bayes
 	$(PYTHON) -m benchmarks.gaussian_discriminant
@@ -127,26 +130,26 @@ bench: .venv ## Time against peers and fill benchmarks/RESULTS.md (minutes)
 	$(PYTHON) -m benchmarks.estimates
 
 .PHONY: tables
-tables: .venv ## Measure the figures of docs/ again (minutes; real tables need the data folder)
+tables: $(ENVIRONMENT) ## Measure the figures of docs/ again (minutes; real tables need the data folder)
 	$(PYTHON) -m experiments.dependence --sweep
 	$(PYTHON) -m experiments.generative_discriminative
 	$(PYTHON) -m experiments.pool
 
 .PHONY: text
-text: .venv ## Measure models of counts of words for docs/text.md again (10 minutes; downloads vaderSentiment 0.5)
+text: $(ENVIRONMENT) ## Measure models of counts of words for docs/text.md again (10 minutes; downloads vaderSentiment 0.5)
 	$(PYTHON) -m pip download --quiet --no-deps --no-binary :all: --dest build/texts vaderSentiment==0.5
 	$(PYTHON) -m experiments.text build/texts/vaderSentiment-0.5.zip
 
 .PHONY: scale
-scale: .venv ## Measure the figures of docs/scale.md again (minutes)
+scale: $(ENVIRONMENT) ## Measure the figures of docs/scale.md again (minutes)
 	$(PYTHON) -m experiments.scale
 
 .PHONY: hidden
-hidden: .venv ## Measure hidden labels and cells for docs/hidden.md again (10 minutes; needs the data folder)
+hidden: $(ENVIRONMENT) ## Measure hidden labels and cells for docs/hidden.md again (10 minutes; needs the data folder)
 	$(PYTHON) -m experiments.hidden
 
 .PHONY: pictures
-pictures: .venv ## Draw the pictures of the README again
+pictures: $(ENVIRONMENT) ## Draw the pictures of the README again
 	$(PYTHON) -m experiments.pictures
 
 .PHONY: ci

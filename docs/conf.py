@@ -124,5 +124,6 @@ html_theme_options = {
 _PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))[
     "project"
 ]
-html_context = {"repository": _PROJECT["urls"]["Repository"]}
+# The header links to the repository if pyproject.toml has its address.
+html_context = {"repository": _PROJECT.get("urls", {}).get("Repository")}
 html_sidebars = {"index": [], "start/**": ["sidebar-nav-bs"]}

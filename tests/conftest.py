@@ -1,11 +1,17 @@
 """Settings and fixtures of all tests."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
 # One process per core runs the tests. Threads of BLAS spin while they wait and would slow each other down.
 os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+from tests.this_checkout import why_not_tested
+
+if reason := why_not_tested():
+    sys.exit(reason)
 
 import hypothesis
 import numpy as np

@@ -1,6 +1,5 @@
 """Headless Chromium, driven over its DevTools protocol through a pipe: clicks, keys, and what a page asks for."""
 
-import fcntl
 import json
 import os
 import select
@@ -9,6 +8,7 @@ import time
 from urllib.parse import quote
 
 import numpy as np
+import pytest
 
 from tests.javascript.engines import chromium
 
@@ -23,6 +23,7 @@ class Browser:
         command = [chromium(), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
         command += ["--remote-debugging-pipe", "--hide-scrollbars", "--host-resolver-rules=MAP * ~NOTFOUND"]
         command += [f"--user-data-dir={profile}", "--window-size=1280,900", "about:blank"]
+        fcntl = pytest.importorskip("fcntl", reason="Chromium is driven through pipes of POSIX")
         read, theirs_out = (fcntl.fcntl(fd, fcntl.F_DUPFD, _FIRST) for fd in os.pipe())
         theirs_in, write = (fcntl.fcntl(fd, fcntl.F_DUPFD, _FIRST) for fd in os.pipe())
 

@@ -8,9 +8,6 @@ import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.exploring import explore
 from tests.exploring.browser import address_of
-from tests.javascript.engines import chromium
-
-pytestmark = pytest.mark.skipif(chromium() is None, reason="no browser")
 
 _VISIBLE = "[...document.querySelectorAll('{}')].filter((e) => e.getClientRects().length).length"
 

@@ -2,6 +2,7 @@
 
 import html
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -34,6 +35,8 @@ function evaluated({ file, rows }) {
 }
 """
 
+_CHROMES = (r"Google\Chrome", "Chromium")  # folders of programs on Windows
+
 
 def node():
     """Return the path of Node.js; skip the test if it is not installed."""
@@ -61,12 +64,16 @@ writeFileSync(new URL("result.json", import.meta.url), JSON.stringify(result));
 
 
 def chromium():
-    """Return the path of Chromium; skip the test if it is not installed."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next(filter(None, map(shutil.which, names)), None)
-    if found is None:
+    """Return the path of Chromium or Chrome; skip the test if neither is installed."""
+    names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"]
+    # On macOS and Windows browsers are not on PATH.
+    names += [f"/Applications/{name}.app/Contents/MacOS/{name}" for name in ("Google Chrome", "Chromium")]
+    programs = [os.environ.get(name) for name in ("PROGRAMFILES", "PROGRAMFILES(X86)", "LOCALAPPDATA")]
+    names += [rf"{folder}\{name}\Application\chrome.exe" for folder in programs if folder for name in _CHROMES]
+    browser = next(filter(None, map(shutil.which, names)), None)
+    if browser is None:
         pytest.skip("no Chromium is installed (Debian's package chromium has one)")
-    return found
+    return browser
 
 
 def in_chromium(script, given, folder):

@@ -129,7 +129,8 @@ def as_nobody(folder, **environment):
     package = folder / "installed" / "posteriori"
     if not package.exists():
         shutil.copytree(_PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
-        subprocess.run(["chmod", "-R", "a-w,a+rX", str(folder / "installed")], check=True)
+        for path in (package.parent, *package.parent.rglob("*")):
+            path.chmod(0o555 if path.is_dir() else 0o444)
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "OPENBLAS_NUM_THREADS": "1"} | environment
     environment["PYTHONPATH"] = os.pathsep.join([str(package.parent), sysconfig.get_path("purelib")])
     done = subprocess.run([*command, "-c", _PREDICT], capture_output=True, text=True, env=environment, check=False)

@@ -6,7 +6,6 @@ import datetime as dt
 import html
 import json
 import re
-import shutil
 import subprocess
 import warnings
 from dataclasses import replace
@@ -30,6 +29,7 @@ from posteriori.reporting.markup import percent
 from posteriori.reporting.rows import choose_examples
 from posteriori.reporting.scores import candidates_section, weights_section
 from posteriori.support.markup import element
+from tests.javascript.engines import chromium
 
 PENGUINS = load_penguins()
 BEFORE_TREE = ["calibration", "confusion", "thresholds", "features"]
@@ -351,13 +351,10 @@ def test_a_report_without_a_place_is_refused_before_any_work(position, message, 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
     """Return a function that opens a page in a real browser: its picture goes to a file, its log is returned."""
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if found is None:
-        pytest.skip("no Chromium is installed (Debian's package chromium has one)")
-    profile = tmp_path_factory.mktemp("profile")
+    path, profile = chromium(), tmp_path_factory.mktemp("profile")
 
     def visit(page, picture, width, dark=False):
-        command = [found, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
+        command = [path, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars"]
         command += ["--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr", "--v=0"]
         command += [f"--user-data-dir={profile}", f"--window-size={width},3000", f"--screenshot={picture}"]
         command += ["--blink-settings=preferredColorScheme=0"] if dark else []
