@@ -48,7 +48,7 @@ def test_weights_of_edges(forest):
 
 @pytest.mark.parametrize("weigh", [forests.weigh_edges.compiled, few_rows.weigh_edges])
 @pytest.mark.parametrize(("sides", "share"), [((2, 2), 0.0), ((1, 1), 1.0), ((0, 0), 0.75), ((0, 2), 0.0)])
-def test_a_side_without_codes_has_no_share_and_changes_no_probability(weigh, sides, share):
+def test_a_side_without_codes_has_no_share(weigh, sides, share):
     # one split of two categories into leaves of two classes, of which 2.5 + 0.5 of 3 + 1 rows are at the left
     nodes = np.array([[0, 0, 1], [-1, 0, 0], [-1, 0, 1]], np.int32)
     counts, mass = np.array([[1.0, 1.5], [0.5, 0.0]]), np.array([0.0, 0.25, 0.75])

@@ -591,6 +591,21 @@ def _place_unseen_codes(sides, start, width, share, path, depth, nodes, state):
                     sides[start + code] = 0
 
 
+@kernel(is_part=True)
+def _share_of_left(codes, rows, n_judged, width, is_ordered, sides, path, depth, nodes, is_weighted, scratch):
+    """Write the side of each row of the node at the end of a path to of_rows; return the share that goes left.
+
+    Codes that no judged row has are placed first: rows with one code go to one side, or a split below might choose
+    codes that the sides above keep out.
+    """
+    column, cut = nodes[path[depth], 0], nodes[path[depth], 1]
+    share = _read_sides(codes, column, rows, is_ordered, cut, sides, is_weighted, scratch)
+    if is_ordered or n_judged == len(rows):
+        return share
+    _place_unseen_codes(sides, cut, width, share, path, depth, nodes, scratch.state)
+    return _read_sides(codes, column, rows, is_ordered, cut, sides, is_weighted, scratch)
+
+
 @kernel
 def grow_tree(
     codes, weight, rows, n_of_class, widths, ordered, n_tried, at_random, is_weighted, fewest, of_whole, seed
@@ -650,11 +665,9 @@ def grow_tree(
             nodes, share = _doubled_nodes(nodes, share)
         nodes[node, 0], nodes[node, 1], nodes[node, 2] = split.column, cut, n_nodes
         _read_weights(inside, weight, is_weighted, scratch)
-        share[node] = _read_sides(codes, split.column, inside, is_ordered, cut, sides, is_weighted, scratch)
-        if not is_ordered and len(judged) < len(inside):
-            # Before rows are divided: those with one code go to one side, or a side below might have no code.
-            _place_unseen_codes(sides, cut, width, share[node], path, depth, nodes, scratch.state)
-            share[node] = _read_sides(codes, split.column, inside, is_ordered, cut, sides, is_weighted, scratch)
+        share[node] = _share_of_left(
+            codes, inside, len(judged), width, is_ordered, sides, path, depth, nodes, is_weighted, scratch
+        )
         n_left = _divide(inside, of_node, of_class[n_waiting : n_waiting + 2], share[node], scratch)
         if not is_ordered:
             _place_unseen_codes(sides, cut, width, share[node], path, depth, nodes, scratch.state)
