@@ -108,7 +108,7 @@ def _converted(rng: Rng, frame: pl.DataFrame) -> Any:
 def _loaded(model: Any, given: Mapping[str, Any]) -> None:
     po.save(model, given["path"])
     again = po.load(given["path"])
-    _checked(again, "predict_proba" if hasattr(again, "predict_proba") else "score_samples", given)
+    _checked(again, next(one for one in ("predict_proba", "predict", "score_samples") if hasattr(again, one)), given)
 
 
 def _left_out(model: Any, given: Mapping[str, Any]) -> None:
@@ -160,6 +160,11 @@ def _checked(model: Any, name: str, given: Mapping[str, Any]) -> Any:
     may_be_undefined = announced and (constant or bool(given.get("may be undefined")))
     if name == "predict_proba":
         check_posteriors(answer, may_be_undefined)
+    if name.startswith("predict") and isinstance(answer, np.ndarray) and answer.dtype.kind == "f" and "X" in given:
+        if len(answer) != len(given["X"]):
+            raise AssertionError(f"{name} has {len(answer)} rows for {len(given['X'])}")
+        if name in ("predict", "predict_quantiles", "predict_interval") and not np.isfinite(answer).all():
+            raise AssertionError(f"{name} holds numbers that are not finite")
     logs = () if constant and announced else ("predict_joint_log_proba",)
     if not may_be_undefined:
         logs += ("predict_log_proba",)

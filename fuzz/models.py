@@ -152,6 +152,33 @@ POOLS: dict[str, Callable[[], Any]] = {
 }
 
 
+def _fitted_to_numbers(make: Callable[..., Any], complete: bool = True, **parameters: Any) -> Any:
+    table = mixed_table(48, seed=1)
+    table = table.fill_null(strategy="forward").fill_null(strategy="backward") if complete else table
+    target = np.random.default_rng(5).normal(size=48) + np.arange(48) % 3
+    return make(random_state=0, folds=3, **parameters).fit(table, target)
+
+
+def _fitted_jointly(with_pools: bool) -> Any:
+    model = po.JointModel(random_state=0).fit(mixed_table(48, seed=1))
+    if with_pools:
+        model.predict(mixed_table(2, seed=4), "height")
+        model.predict(mixed_table(2, seed=4), "sky")
+    return model
+
+
+OF_NUMBERS: dict[str, Callable[[], Any]] = {
+    "additive": lambda: _fitted_to_numbers(po.AdditiveRegressor),
+    "additive with gaps": lambda: _fitted_to_numbers(po.AdditiveRegressor, complete=False, scale="rank"),
+    "kernel": lambda: _fitted_to_numbers(po.KernelRegressor),
+    "kernel with gaps": lambda: _fitted_to_numbers(po.KernelRegressor, complete=False),
+    "regressor": lambda: _fitted_to_numbers(po.GenerativeRegressor),
+    "regressor with gaps": lambda: _fitted_to_numbers(po.GenerativeRegressor, complete=False),
+    "joint model": lambda: _fitted_jointly(with_pools=False),
+    "joint model with pools": lambda: _fitted_jointly(with_pools=True),
+}
+
+
 class _Written:
     """A model file taken apart."""
 
@@ -166,7 +193,7 @@ def _written(name: str) -> _Written:
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         path = Path(folder) / "model"
-        model = (MODELS | POOLS)[name]()
+        model = (MODELS | POOLS | OF_NUMBERS)[name]()
         po.save(model, path)
         return _Written(path.read_bytes(), path)
 
@@ -292,7 +319,16 @@ def use(model: Any, path: Path) -> None:
     X = _rows_for(model)
     given: dict[str, Any] = {"X": X, "path": path, "n": 5, "n_samples": 5, "random_state": 0}
     given |= {"y": model.classes_[[0] * len(X)]} if hasattr(model, "classes_") else {}
-    for step in ("predict_proba", "score_samples", "explain", "sample", "merge", "save and load", "partial_fit"):
+    steps = ["predict_proba", "score_samples", "explain", "sample", "merge", "save and load", "partial_fit"]
+    if isinstance(model, po.JointModel):
+        given |= {"target": "height", "method": "pool"}
+        steps = ["predict", "predict_density", "score_samples", "score_cells", "sample", "impute", "save and load"]
+        steps += ["partial_fit", "unlearn"]
+    elif not hasattr(model, "predict_proba") and hasattr(model, "predict_quantiles"):
+        given["y"] = np.arange(len(X)) / 3.0
+        steps = ["predict", "predict_quantiles", "predict_interval", "explain", "effects", "score", "score_samples"]
+        steps += ["save and load", "partial_fit", "unlearn"]
+    for step in steps:
         if step in FUNCTIONS or hasattr(model, step):
             is_refused(functools.partial(do_step, model, step, given), type(model))
     is_refused(lambda: model.n_parameters_, type(model))
@@ -342,4 +378,5 @@ def _same(one: np.ndarray, other: np.ndarray | None) -> bool:
 
 
 TARGET = Target("models", run)
+TARGET_NUMBERS = Target("numbers", functools.partial(run, names=tuple(OF_NUMBERS)))
 OF_POOLS = Target("pools", functools.partial(run, names=tuple(POOLS)))

@@ -109,7 +109,12 @@ def _revealing(message_of: Callable[[Exception], str]) -> Callable[[Exception], 
 def check_sentence(sentence: str) -> None:
     """Raise AssertionError unless a refusal is one clear sentence."""
     text = sentence.strip()
-    if not text or "\n" in text or len(text) > _LONGEST or re.search("a defect of posteriori|Traceback", text):
+    if (
+        not text
+        or "\n" in text
+        or len(text) > _LONGEST
+        or re.search("a defect of posteriori|report this defect|Traceback", text)
+    ):
         raise AssertionError(f"not one clear sentence: {sentence[:3000]!r}")
 
 

@@ -11,10 +11,9 @@ import importlib
 import json
 import math
 import sys
-import textwrap
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ import safetensors.numpy
 from posteriori import densities, statistics
 from posteriori.statistics.sums import Sums
 from posteriori.support.atomic_write import write_whole
-from posteriori.support.checks import check_fields, require
+from posteriori.support.checks import check_fields, require, within
 from posteriori.support.typing import Array
 from posteriori.version import __version__
 
@@ -120,15 +119,13 @@ ToEstimator = Callable[[Content, dict[str, Array]], Any]
 OfEstimator = Callable[[Any, str, dict[str, Array]], Content | None]
 
 
-@contextmanager
-def refuse_unknown(path: Path) -> Iterator[None]:
+def refuse_unknown(path: Path) -> AbstractContextManager[None]:
     """Convert the errors of a file whose content is inconsistent to a ValueError that names the file."""
-    try:
-        yield
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        known = isinstance(error, ValueError) and str(error)
-        reason = textwrap.shorten(str(error) if known else repr(error), 200, placeholder=" …")
-        raise ValueError(f"{str(path)!r} does not hold a model that this version knows: {reason}") from None
+    # Its checksum is right, so that nothing happened to it on its way.
+    return within(
+        f"{str(path)!r} does not hold a model that this version knows",
+        "; another program changed it, or a version that is another one or has a fault wrote it: fit the model again",
+    )
 
 
 def parse(content: str) -> Content:
@@ -224,10 +221,16 @@ def made_by(path: Path) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def write_file(path: Path, content: Content, arrays: dict[str, Array], made_by: str = "") -> None:
-    """Write a model file atomically: its content, made by `pack`, the arrays of it, and a digest of its origin."""
-    stored, packed = packed_arrays(arrays)
+def write_file(path: Path, content: Content, arrays: dict[str, Array], read: ToEstimator, made_by: str = "") -> None:
+    """Write a model file atomically: its content, made by `pack`, the arrays of it, and a digest of its origin.
+
+    `read` is what will be done to the content and the arrays as the file is read. If it refuses them, nothing is
+    written.
+    """
     text = json.dumps(content, allow_nan=False)
+    with within("the model cannot be saved, because its file could not be loaded", "; please report this defect"):
+        read(parse(text), arrays)
+    stored, packed = packed_arrays(arrays)
     whole = file_of(text, packed, stored, made_by)
     needed = _OF_CHARACTER * (len(text) + len(packed) + 1) + _COPIES * sum(array.nbytes for array in arrays.values())
     if needed > _most_bytes(len(whole)):
@@ -446,10 +449,11 @@ def pack(value: Any, path: str, arrays: dict[str, Array], of_estimator: OfEstima
     return {"type": name, "fields": fields}
 
 
-def unpack(value: Any, arrays: dict[str, Array], to_estimator: ToEstimator) -> Any:
+def unpack(value: Any, arrays: dict[str, Array], to_estimator: ToEstimator, place: str = "fitted") -> Any:
     """Return the value that a file holds as JSON and arrays; check the fields of every dataclass.
 
-    `to_estimator` makes an estimator of its name, its parameters and its fitted attributes.
+    `to_estimator` makes an estimator of its name, its parameters and its fitted attributes. Errors begin with the place
+    of what is wrong.
     """
     if type(value) in _PLAIN:
         return value
@@ -462,15 +466,19 @@ def unpack(value: Any, arrays: dict[str, Array], to_estimator: ToEstimator) -> A
         kind = stored_dataclass(name)
         if kind is None:
             raise ValueError(f"it holds a {name!r}, which is not registered; {_HOW}")
-        fields = {name: unpack(field, arrays, to_estimator) for name, field in value["fields"].items()}
-        check_fields(kind, fields)
-        unpacked = kind(**fields)
-        if hasattr(unpacked, "check"):
-            unpacked.check()
+        fields = {key: unpack(one, arrays, to_estimator, f"{place}.{key}") for key, one in value["fields"].items()}
+        with within(place):
+            check_fields(kind, fields)
+            unpacked = kind(**fields)
+            if hasattr(unpacked, "check"):
+                unpacked.check()
         return unpacked
     ((form, content),) = value.items()
     if form in ("tuple", "list") and type(content) is list:
-        items = [item if type(item) in _PLAIN else unpack(item, arrays, to_estimator) for item in content]
+        items = [
+            item if type(item) in _PLAIN else unpack(item, arrays, to_estimator, f"{place}.{i}")
+            for i, item in enumerate(content)
+        ]
         return tuple(items) if form == "tuple" else items
     if form == "array":
         return arrays[content]
@@ -479,5 +487,7 @@ def unpack(value: Any, arrays: dict[str, Array], to_estimator: ToEstimator) -> A
     if form == "float":
         return _UNWRITTEN[content]
     if form == "dict" and type(content) is list:
-        return distinct([(unpack(k, arrays, to_estimator), unpack(v, arrays, to_estimator)) for k, v in content])
+        return distinct(
+            [(unpack(k, arrays, to_estimator), unpack(v, arrays, to_estimator, f"{place}.{k}")) for k, v in content]
+        )
     raise ValueError(f"a {form!r} of a {type(content).__name__} stands where a value is expected")

@@ -35,7 +35,7 @@ from posteriori.networks.formats.files import network_of_content
 from posteriori.pool.value import FittedPool
 from posteriori.regression.gaussian import FittedGaussian
 from posteriori.regression.value import FittedRegression
-from posteriori.support.checks import require
+from posteriori.support.checks import require, within
 from posteriori.support.typing import Array
 
 Kind = TypeVar("Kind", bound=classifiers.GenerativeEstimator)
@@ -66,6 +66,9 @@ def save(estimator: Estimator | networks.BayesianNetwork, path: str | os.PathLik
         The folder does not exist or is not writable, or the path is a folder.
     sklearn.exceptions.NotFittedError
         The model is not fitted.
+    ValueError
+        `load` would refuse the file: the message says which part of the model is inconsistent, which is a defect. What
+        the path held before is left.
 
     Examples
     --------
@@ -88,7 +91,7 @@ def save_made_by(estimator: Estimator, path: str | os.PathLike[str], origin: str
     `load` and `save` do not keep the digest, so that a model which was changed in between has none.
     """
     arrays: dict[str, Array] = {}
-    write_file(Path(path), _content_of(estimator, arrays), arrays, origin)
+    write_file(Path(path), _content_of(estimator, arrays), arrays, _estimator_of_content, origin)
 
 
 def digest_of(estimator: Estimator) -> str:
@@ -137,16 +140,21 @@ def load(path: str | os.PathLike[str]) -> Any:
     metadata, arrays = read_file(Path(path))
     with refuse_unknown(Path(path)):
         content = parse(metadata["content"])
-        if content["model"] == "BayesianNetwork":
-            return network_of_content(content, arrays)
-        check_is_fitted_content(content)
-        fitted = unpack(content["fitted"], arrays, _recipe_of_content)
-        require(isinstance(fitted, FittedValue) and fitted.recipe.name == content["model"], "it is no fit of its model")
-        wanted = _VALUES.get(fitted.recipe.family, Fitted)
-        require(type(fitted) is wanted, f"a {type(fitted).__name__} is no fit of a {content['model']}")
-        estimator = estimator_of(fitted.for_file())  # without what a crafted file may hold beyond it
+        is_network = content["model"] == "BayesianNetwork"
+        return network_of_content(content, arrays) if is_network else _estimator_of_content(content, arrays)
+
+
+def _estimator_of_content(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
+    """Return the fitted estimator of the content of a file and its arrays; ValueError if these are inconsistent."""
+    check_is_fitted_content(content)
+    fitted = unpack(content["fitted"], arrays, _recipe_of_content)
+    require(isinstance(fitted, FittedValue) and fitted.recipe.name == content["model"], "it is no fit of its model")
+    wanted = _VALUES.get(fitted.recipe.family, Fitted)
+    require(type(fitted) is wanted, f"a {type(fitted).__name__} is no fit of a {content['model']}")
+    estimator = estimator_of(fitted.for_file())  # without what a crafted file may hold beyond it
+    with within("fitted"):
         estimator._check_fitted()
-        return estimator
+    return estimator
 
 
 def _content_of(estimator: Estimator, arrays: dict[str, Array]) -> dict[str, Any]:

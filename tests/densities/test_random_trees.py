@@ -393,11 +393,24 @@ def test_a_tree_beyond_the_limit_of_depth_is_refused():
         chain(DEEPEST + 1).check()
 
 
-def test_categories_unseen_in_a_node_stay_on_one_side():
-    density, _, _ = fitted(*draw_rows(missing=0.0))
+def many_categories(n_rows=9000, n_categories=3000, seed=0):
+    """Draw rows of one column with more categories than the rows that choose a split show."""
+    rng = np.random.default_rng(seed)
+    codes = rng.permutation(np.arange(n_rows) % n_categories + 1).astype(np.uint16)[:, np.newaxis]
+    labels = Assignment((rng.random(n_rows) < 0.02).astype(np.int32), np.ones(n_rows), 2)
+    return Codes(codes, (n_categories,)), labels
+
+
+@pytest.mark.parametrize("rows", [draw_rows(missing=0.0), many_categories()], ids=["few", "many"])
+def test_categories_unseen_in_a_node_stay_on_one_side(rows):
+    cardinalities = rows[0].cardinalities
+    ordered = (1,) if rows[0].cardinalities == CARDINALITIES else ()
+    density = RandomTrees(ordered, n_trees=10, splits="mixed", strength=0.7)
+    density, counts = density.refine(density.sufficient_statistics.of(*rows))
+    assert np.isfinite(density.estimate(counts).log_edge).all()
     trees = density.structure
     for t in range(density.n_trees):
-        waiting = [(int(trees.roots[t]), [set(range(1, k + 1)) for k in CARDINALITIES])]
+        waiting = [(int(trees.roots[t]), [set(range(1, k + 1)) for k in cardinalities])]
         while waiting:
             node, cell = waiting.pop()
             j, cut, child = trees.nodes[node].tolist()

@@ -46,6 +46,22 @@ def test_weights_of_edges(forest):
         assert_allclose(light, loop, rtol=1e-14, atol=1e-15)
 
 
+@pytest.mark.parametrize("weigh", [forests.weigh_edges.compiled, few_rows.weigh_edges])
+@pytest.mark.parametrize(("sides", "share"), [((2, 2), 0.0), ((1, 1), 1.0), ((0, 0), 0.75), ((0, 2), 0.0)])
+def test_a_side_without_codes_has_no_share(weigh, sides, share):
+    # one split of two categories into leaves of two classes, of which 2.5 + 0.5 of 3 + 1 rows are at the left
+    nodes = np.array([[0, 0, 1], [-1, 0, 0], [-1, 0, 1]], np.int32)
+    counts, mass = np.array([[1.0, 1.5], [0.5, 0.0]]), np.array([0.0, 0.25, 0.75])
+    weight, shares, log_edge = np.empty((3, 2)), np.full(3, 0.5), np.zeros(3)
+    roots, starts = np.array([0, 3]), np.array([0, 3])
+    ways = np.array([0, *sides], np.uint8)
+    weigh(counts, nodes, roots, ways, np.zeros(1, np.bool_), mass, starts, weight, shares, log_edge)
+    assert np.isfinite(np.log(shares)).all()
+    assert np.isfinite(np.log1p(-shares)).all()
+    assert_allclose(shares[0], share, atol=1e-15)
+    assert_array_equal(log_edge, 0.0)
+
+
 @pytest.mark.parametrize("leaves_only", [False, True])
 @pytest.mark.parametrize("is_changed", [False, True])
 def test_class_distributions_of_nodes(forest, leaves_only, is_changed):

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import posteriori as po
 from posteriori import model_files
+from posteriori.classifiers.estimator import estimator_of
 
 
 def mixed_rows(n, seed=0):
@@ -415,7 +417,7 @@ def test_large_arrays_are_packed_without_loss(path):
 def test_arrays_of_every_kind_are_read_as_they_were(array, times, path):
     array = np.tile(array, times) if array.ndim else array
     other = np.random.default_rng(0).random(5)
-    model_files.write_file(path, {"model": "none"}, {"first": array, "second": other})
+    model_files.write_file(path, {"model": "none"}, {"first": array, "second": other}, lambda content, arrays: None)
     _, read = model_files.read_file(path)
     for before, after in ((array, read["first"]), (other, read["second"])):
         assert (before.dtype, before.shape, before.tobytes()) == (after.dtype, after.shape, after.tobytes())
@@ -465,3 +467,50 @@ def test_a_packed_array_unlike_its_header_is_refused(path, change, message):
         packed[name] |= change
     path.write_bytes(model_files.file_of(header["content"], json.dumps(packed), arrays))
     refused(path, message)
+
+
+def with_fitted(estimator, fitted):
+    """Return an estimator of another fitted value, which need not be consistent."""
+    return estimator_of(replace(fitted, recipe=estimator.recipe))
+
+
+def with_nan(array):
+    other = array.copy()
+    other.flat[-1] = np.nan
+    return other
+
+
+def spoilt_pool():
+    pool = po.GenerativeClassifier(["nb", "forest mixed"], folds=2, random_state=0)
+    pool.fit(mixed_rows(60), np.resize(["no", "yes"], 60))
+    member = pool.fitted_.members["forest mixed"]
+    trees = member.model.parameters[0]
+    counts = replace(trees.counts, leaves=with_nan(trees.counts.leaves))
+    model = replace(member.model, parameters=(replace(trees, counts=counts), *member.model.parameters[1:]))
+    members = {**pool.fitted_.members, "forest mixed": replace(member, model=model)}
+    return with_fitted(pool, replace(pool.fitted_, members=members))
+
+
+def spoilt_regressor():
+    regressor = po.AdditiveRegressor(folds=3).fit(mixed_rows(60), np.arange(60.0))
+    sums = regressor.fitted_.found.sums
+    found = replace(regressor.fitted_.found, sums=replace(sums, squares=with_nan(sums.squares)))
+    return with_fitted(regressor, replace(regressor.fitted_, found=found))
+
+
+@pytest.mark.parametrize(
+    ("make", "place"),
+    [
+        (
+            spoilt_pool,
+            r"fitted\.members\.forest mixed\.model: the density .random trees. of columns .*: the weights of leaves",
+        ),
+        (spoilt_regressor, r"fitted\.found\.sums: the sums of squares"),
+    ],
+)
+def test_save_writes_nothing_that_load_would_refuse(make, place, path):
+    path.write_text("the file before")
+    with pytest.raises(ValueError, match=f"cannot be saved, .*: {place}.* report this defect$"):
+        po.save(make(), path)
+    assert path.read_text() == "the file before"
+    assert [one.name for one in path.parent.iterdir()] == [path.name]

@@ -510,7 +510,7 @@ class RandomTrees(BaseDensity):
                 else:  # categories without a side keep their probability on both
                     sides = trees.sides[cut : cut + len(cells)]
                     chosen, other = cells[sides == 1 + side].sum(), cells[sides == 2 - side].sum()
-                    cells[sides == 1 + side] *= (chosen + other) / chosen
+                    cells[sides == 1 + side] *= (chosen + other) / (chosen or 1.0)
                     cells[sides == 2 - side] = 0.0
                 node = child + side
             for j in range(len(parameters.cardinalities)):

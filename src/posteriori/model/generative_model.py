@@ -15,7 +15,7 @@ from posteriori.densities import ApproximatingDensity, ChainedDensity, ScoredDen
 from posteriori.model.blocks import Block, FactorWeights, known_cells, reject_outside, warn_of_approximation
 from posteriori.statistics import JointStatistics
 from posteriori.statistics.sums import check_sums
-from posteriori.support.checks import check_numbers, require, require_kind
+from posteriori.support.checks import check_numbers, require, require_kind, within
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema, quote
 
@@ -60,9 +60,11 @@ class GenerativeModel:
                 self._check_parameters(block, parameters)
 
     def _check_parameters(self, block: Block, parameters: Any) -> None:
-        require_kind(parameters, block.density.fitted)
-        parameters.check_against(self._columns_of(block), self.n_components)
-        block.density.check_fitted(parameters)
+        columns = self._columns_of(block)
+        with within(f"the density {block.density.name!r} of {quote((one.name for one in columns), most=2)}"):
+            require_kind(parameters, block.density.fitted)
+            parameters.check_against(columns, self.n_components)
+            block.density.check_fitted(parameters)
 
     def _check_coverage(self) -> None:
         """Raise ValueError unless each column has at most one density, and each binned column one more within its bins.

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from posteriori.learning.cut_points import quantile_cuts
-from posteriori.support.checks import check_numbers, check_places, require
+from posteriori.support.checks import LARGEST, check_numbers, check_places, check_share, require
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 
@@ -19,6 +19,7 @@ _MOST_CATEGORIES = 50  # of a column that have an indicator
 _OTHER_COLUMNS = "the features are of other columns"
 _LEAST_GAPS = 0.05  # share of the training rows, with which a gap has a mark; fewer gaps are at random
 _BEYOND = 0.25  # of the range of the training rows, how far a line goes on outside of it
+_MOST_USUAL, _MOST_SCALES = 1e3, 1e9  # in a file: the mean of a feature, and scales from the centre of a column
 
 KINDS = ("line", "step", "category", "gap")
 
@@ -111,10 +112,12 @@ class Features:
         for one in self.numbers:
             require(0 <= one.place < len(continuous) and continuous[one.place] == one.column, _OTHER_COLUMNS)
             check_numbers("the steps of a column", one.cuts, (len(one.cuts),))
-            check_numbers("the means of features", one.usual, (1 + len(one.cuts),))
+            check_numbers("the means of features", one.usual, (1 + len(one.cuts),), -_MOST_USUAL, _MOST_USUAL)
             numbers = np.array([one.centre, one.scale, one.lowest, one.highest])
             check_numbers("the line of a column", numbers, (4,))
-            require(one.scale > 0 and one.lowest < one.highest, "a column of numbers has no range")
+            ends = np.abs(np.array(one.reach) - one.centre).max()
+            in_scale = one.lowest < one.highest and ends <= one.scale * _MOST_SCALES
+            require(in_scale, "a column of numbers has no range, or none that is in proportion to its scale")
         for of in self.categories:
             places = range(len(schema.coded))
             require(of.place in places and schema.coded[of.place] == of.column in categorical, _OTHER_COLUMNS)
@@ -125,6 +128,7 @@ class Features:
         for gap in self.gaps:
             columns = continuous if gap.is_number else schema.coded
             require(0 <= gap.place < len(columns) and columns[gap.place] == gap.column, _OTHER_COLUMNS)
+            check_share("the share of missing cells", gap.share)
         n_features = sum(1 + len(one.cuts) for one in self.numbers) + sum(len(one.codes) for one in self.categories)
         shape = (n_features + len(self.gaps),)
         check_places("the columns of features", self.columns, shape, 0, len(schema.columns))
@@ -203,6 +207,12 @@ def _features_of_numbers(schema: Schema, batch: Batch, weight: Array) -> tuple[N
         present, of_rows = values[known], weight[known]
         if not len(present) or present.min() == present.max():
             continue
+        farthest = float(np.abs(present).max())
+        if farthest > LARGEST:
+            raise ValueError(
+                f"column {schema.names[j]!r} holds a number of magnitude {farthest:g}, and squares beyond {LARGEST:g} "
+                "overflow; divide the column by a constant, or replace the number by NaN if it is unknown"
+            )
         centre = float(np.average(present, weights=of_rows))
         scale = float(np.sqrt(np.average((present - centre) ** 2, weights=of_rows)))
         cuts = quantile_cuts(present, of_rows, n_steps + 1)

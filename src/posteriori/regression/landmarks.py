@@ -8,12 +8,13 @@ from functools import cached_property
 import numpy as np
 
 from posteriori.regression.features import Features
-from posteriori.support.checks import check_numbers
+from posteriori.support.checks import check_numbers, require
 from posteriori.support.factors import Cholesky
 from posteriori.support.typing import Array
 
 _ROOT3 = np.sqrt(3.0)
 _FARTHEST = 3.0  # standard deviations, beyond which a number is no farther from others
+_MOST_INPUT, _MOST_WEIGHT = 1e6, 1e100  # in a file, so that distances are finite
 _JITTER = 1e-6  # on the diagonal, so that equal landmarks do no harm
 
 
@@ -72,8 +73,9 @@ class Landmarks:
     def check(self) -> None:
         """Raise ValueError unless inputs and their weights fit together."""
         shape = (len(self.inputs), len(self.weight))
-        check_numbers("the inputs of landmarks", self.inputs, shape)
-        check_numbers("the weights of inputs", self.weight, shape[1:], 0.0)
+        require(len(self.inputs) > 0, "there are no landmarks")
+        check_numbers("the inputs of landmarks", self.inputs, shape, -_MOST_INPUT, _MOST_INPUT)
+        check_numbers("the weights of inputs", self.weight, shape[1:], 0.0, _MOST_WEIGHT)
 
     @cached_property
     def _factor(self) -> Cholesky:

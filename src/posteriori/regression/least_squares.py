@@ -9,12 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from posteriori.support.checks import check_numbers
+from posteriori.support.checks import check_numbers, require
 from posteriori.support.factors import Cholesky
 from posteriori.support.typing import Array
 
 _ROUNDING = 1e-9  # relative, of sums
 _FEWEST = 1.0  # degrees of freedom of the noise
+# In magnitude, of what follows from a file, so that nothing overflows.
+_MOST_MEAN, _MOST_COEFFICIENT = 1e9, 1e70
 
 
 @dataclass(frozen=True)
@@ -131,9 +133,18 @@ class LeastSquares:
     penalty: Array  # (p,): the diagonal of Λ, > 0
 
     def check(self) -> None:
-        """Raise ValueError unless there is a positive penalty for each feature."""
+        """Raise ValueError unless there is a positive penalty for each feature, and coefficients follow."""
         n_features = len(self.products.features)
         check_numbers("the penalties", self.penalty, (n_features,), np.finfo(np.float64).tiny)
+        require(len(self.products.targets) > 0, "there are no sums of targets")
+        with np.errstate(all="ignore"):
+            means = np.concatenate([self.mean, self.target_mean])
+            check_numbers("the means of features and targets", means, means.shape, -_MOST_MEAN, _MOST_MEAN)
+            try:
+                coefficients = self.coefficients
+            except np.linalg.LinAlgError:
+                raise ValueError("the sums of squares are not positive definite, as those of rows are") from None
+        check_numbers("the coefficients", coefficients, coefficients.shape, -_MOST_COEFFICIENT, _MOST_COEFFICIENT)
 
     @cached_property
     def mean(self) -> Array:

@@ -23,6 +23,8 @@ NAMES: tuple[Name, ...] = ("forest", "additive", "kernel")
 _FLOOR, _BLUR = 1e-3, 3.0  # the weight of the distribution of all rows in that of a member, and its blur in cells
 _FREQUENT = 0.02  # the least share of the rows that an atom has
 _EXCESS = 3.0  # times the mean share of the four cells beside it
+_ROUNDING = 1e-6  # of shares that sum to 1
+_FARTHEST = 1e100  # on the scale, in magnitude
 
 
 @dataclass(frozen=True)
@@ -182,19 +184,26 @@ class Locations:
         design, n_cells = self.design, len(self.cells)
         design.features.check_against(schema)
         check_numbers("the shares of cells", self.share, (n_cells,), 0.0, 1.0)
-        n_features = design.width
-        for one in self.locations:
-            require(one.name in NAMES, "there is no such member")
-            require(len(design.features) <= len(one.penalty) <= n_features, "a member has other features")
-            check_numbers("the penalties", one.penalty, (len(one.penalty),), np.finfo(np.float64).tiny)
-        if self.locations:
-            require(self.sums is not None and len(self.sums.features) == n_features, "the sums are of other features")
+        require(abs(self.share.sum() - 1.0) < _ROUNDING, "the shares of cells do not sum to 1")
+        with np.errstate(all="ignore"):
+            check_numbers("the ends of cells on the scale", self.edges, (n_cells + 1,), -_FARTHEST, _FARTHEST)
         if design.filler is not None:
             check_equal("the number of features", len(design.filler.penalty), len(design.features))
-            check_numbers("the noise", np.array([design.noise]), (1,), np.finfo(np.float64).tiny)
+        check_numbers("the noise", np.array([design.noise]), (1,), _ROUNDING**2)
         if design.landmarks is not None:
             width = Inputs.of(design.features, np.zeros((0, len(design.features)))).values.shape[1]
             check_equal("the number of inputs", len(design.landmarks.weight), width)
+        if self.locations:
+            require(self.sums is not None and len(self.sums.features) == design.width, "the sums are of other features")
+            require(self.sums is not None and len(self.sums.targets) == 1, "the sums are not of one target")
+        for one in self.locations:
+            require(one.name in NAMES, "there is no such member")
+            require(len(one.penalty) in (len(design.features), design.width), "a member has other features")
+        for squares in self.squares:
+            squares.check()
+        if len(self.locations) == 1:
+            with np.errstate(all="ignore"):
+                check_numbers("the variance of the noise", np.array([self.squares[0].noise]), (1,), 0.0)
 
 
 def atoms_of(cells: NumberCells, share: Array) -> Array:

@@ -15,6 +15,7 @@ from posteriori.support.factors import student_to_normal
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 
+_LEAST_SPREAD = 1e-100  # in a file, so that nothing that is divided by it overflows
 _OF_ATOM = 0.02  # the weight of the share of all rows in the probability of an atom
 
 
@@ -107,12 +108,15 @@ class Members(Locations):
         require(self.neighbours.schema.uncut() == schema.uncut(), "the trees are of other columns")
         check_equal("the number of training rows", len(self.placed.cell), n_rows)
         check_places("the cells of training rows", self.placed.cell, (n_rows,), 0, len(self.cells))
+        require(self.neighbours.weight.sum() > 0, "the training rows have no weight")
+        check_numbers("the sizes of residuals", self.placed.spread, (n_rows,), _LEAST_SPREAD)
         check_equal("the number of residuals", self.placed.residual.shape[1], len(self.locations))
         check_equal("the number of members", len(self.smoothings), self.has_forest + len(self.locations))
         require(len(self.smoothings) > 0, "there is no member")
         require((self.spread is not None) == bool(self.locations), "the sizes of residuals are missing")
         if self.spread is not None:
             self.spread.check_against(self.neighbours)
+            check_numbers("the sizes of residuals", self.spread.value, self.spread.value.shape, _LEAST_SPREAD)
         for smoothing in self.smoothings:
             check_numbers("the width of a blur", np.array([smoothing.width]), (1,), 1e-6)
             check_share("the weight of all rows", smoothing.common)

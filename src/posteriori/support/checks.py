@@ -7,8 +7,10 @@ import dataclasses
 import functools
 import reprlib
 import sys
+import textwrap
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -26,6 +28,17 @@ def require(holds: bool | np.bool_, sentence: str) -> None:
     """Raise ValueError with this sentence unless it holds."""
     if not holds:
         raise ValueError(sentence)
+
+
+@contextmanager
+def within(place: str, after: str = "") -> Iterator[None]:
+    """Let the errors of inconsistent content be ValueErrors that begin with the place, and end with `after`."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+        known = isinstance(error, ValueError) and str(error)
+        reason = textwrap.shorten(str(error) if known else repr(error), 400, placeholder=" …")
+        raise ValueError(f"{place}: {reason}{after}") from None
 
 
 def is_missing(cell: Any) -> bool:

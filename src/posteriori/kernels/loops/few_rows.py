@@ -10,6 +10,7 @@ from posteriori.kernels.loops.back_off import halfway, with_pseudo_rows
 from posteriori.support.typing import Array
 
 LANES = 8  # rows whose numbers stand side by side
+NO_SHARE = 2.0**-53  # of the rows of a node, of a side that no code leads to: 1 − it is still below 1
 _TERMS = 1 << 17  # of sums that are added up at once
 
 
@@ -271,6 +272,11 @@ def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, shar
         at_left[rest] += np.where(side == 1, mass_of_code, 0.0)
         at_right[rest] += np.where(side == 2, mass_of_code, 0.0)
         code[rest] += 1
+    share[inner[(at_left == 0.0) & (at_right > 0.0)]] = NO_SHARE
+    share[inner[(at_left > 0.0) & (at_right == 0.0)]] = 1.0 - NO_SHARE
+    log_edge[child] = log_edge[child + 1] = 0.0
+    both = (at_left > 0.0) & (at_right > 0.0)
+    inner, child, at_left, at_right = inner[both], child[both], at_left[both], at_right[both]
     log_whole = np.log(at_left + at_right)
     log_edge[child] = np.log(share[inner]) - np.log(at_left) + log_whole
     log_edge[child + 1] = np.log(1.0 - share[inner]) - np.log(at_right) + log_whole

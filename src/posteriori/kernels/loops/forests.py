@@ -11,6 +11,7 @@ import numpy as np
 from posteriori.kernels.loops import few_rows
 from posteriori.kernels.loops.back_off import with_pseudo_rows
 from posteriori.kernels.loops.descent import DEEPEST, MOST_ROWS, NO_LEAF, descend, make_scratch
+from posteriori.kernels.loops.few_rows import NO_SHARE
 from posteriori.kernels.loops.splitting import GOLDEN, MOST_JUDGED, Scratch, choose_split, draw
 from posteriori.kernels.machine.compiling import kernel
 
@@ -90,7 +91,8 @@ def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, shar
 
     Fills weight (nodes, Z); share (nodes,), the share that goes left; and log_edge (nodes,), the log of what the edge
     into a node multiplies p(x) by: its share, divided by that of its codes under p(x_j) within the cell. `mass` holds
-    p(x_j) of each code, column j from starts[j].
+    p(x_j) of each code, column j from starts[j]. A side without codes has no share but rounding, so that its logarithm
+    is finite, and no row with the cell reaches it.
     """
     n_nodes, n_classes = len(nodes), counts.shape[1]
     parent = np.full(n_nodes, -1, np.int64)
@@ -121,6 +123,11 @@ def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, shar
             mass_of_code, side = mass[starts[j] + code], _side(code, cut, ordered[j], sides)
             at_left += mass_of_code if side == 1 else 0.0
             at_right += mass_of_code if side == 2 else 0.0
+        if at_left == 0.0 or at_right == 0.0:
+            log_edge[child] = log_edge[child + 1] = 0.0
+            if at_left != at_right:
+                share[v] = NO_SHARE if at_left == 0.0 else 1.0 - NO_SHARE
+            continue
         log_whole = math.log(at_left + at_right)
         log_edge[child] = math.log(share[v]) - math.log(at_left) + log_whole
         log_edge[child + 1] = math.log(1.0 - share[v]) - math.log(at_right) + log_whole
@@ -483,14 +490,10 @@ def _sample(rows, n_runs, scratch):
 
 
 @kernel(is_part=True)
-def _divide(codes, column, rows, n_of_class, children, is_ordered, cut, sides, is_weighted, scratch):
-    """Move the rows that go left before the others; return their number, and their share of the weight.
-
-    Rows that lack the code go to a side at random, with the share of the others. Fills children (2, Z), the number of
-    rows of each class that go to each side.
-    """
+def _read_sides(codes, column, rows, is_ordered, cut, sides, is_weighted, scratch):
+    """Write the side of each row to of_rows, 0 without one; return the share of the others that goes left."""
     of_rows, weights = scratch.of_rows, scratch.weights
-    at_left, n, n_missing = 0.0, 0.0, 0
+    at_left, n = 0.0, 0.0
     for i in range(len(rows)):
         code = np.uint64(codes[np.uint64(rows[i]), np.uint64(column)])
         side = 1 + int(code > np.uint64(cut)) if is_ordered else int(sides[np.uint64(cut) + code])
@@ -499,12 +502,20 @@ def _divide(codes, column, rows, n_of_class, children, is_ordered, cut, sides, i
         w = weights[i] if is_weighted else 1.0
         n += w if side > 0 else 0.0
         at_left += w if side == 1 else 0.0
-        n_missing += side == 0
-    share = at_left / n
-    if n_missing > 0:
-        for i in range(len(rows)):
-            if of_rows[i] == 0:
-                of_rows[i] = 1 if draw(scratch.state) < share else 2
+    return at_left / n
+
+
+@kernel(is_part=True)
+def _divide(rows, n_of_class, children, share, scratch):
+    """Move the rows that go left before the others; return their number.
+
+    Rows without a side go to one at random, with the share of the others. Fills children (2, Z), the number of rows of
+    each class that go to each side.
+    """
+    of_rows = scratch.of_rows
+    for i in range(len(rows)):
+        if of_rows[i] == 0:
+            of_rows[i] = 1 if draw(scratch.state) < share else 2
     n_left, n_right, i = np.uint64(0), np.uint64(0), 0
     for z in range(len(n_of_class)):
         before = n_left
@@ -519,7 +530,7 @@ def _divide(codes, column, rows, n_of_class, children, is_ordered, cut, sides, i
         children[1, z] = n_of_class[z] - children[0, z]
     for i in range(n_right):
         rows[n_left + i] = scratch.spare[i]
-    return int(n_left), share
+    return int(n_left)
 
 
 @kernel(is_part=True)
@@ -580,6 +591,21 @@ def _place_unseen_codes(sides, start, width, share, path, depth, nodes, state):
                     sides[start + code] = 0
 
 
+@kernel(is_part=True)
+def _share_of_left(codes, rows, n_judged, width, is_ordered, sides, path, depth, nodes, is_weighted, scratch):
+    """Write the side of each row of the node at the end of a path to of_rows; return the share that goes left.
+
+    Codes that no judged row has are placed first: rows with one code go to one side, or a split below might choose
+    codes that the sides above keep out.
+    """
+    column, cut = nodes[path[depth], 0], nodes[path[depth], 1]
+    share = _read_sides(codes, column, rows, is_ordered, cut, sides, is_weighted, scratch)
+    if is_ordered or n_judged == len(rows):
+        return share
+    _place_unseen_codes(sides, cut, width, share, path, depth, nodes, scratch.state)
+    return _read_sides(codes, column, rows, is_ordered, cut, sides, is_weighted, scratch)
+
+
 @kernel
 def grow_tree(
     codes, weight, rows, n_of_class, widths, ordered, n_tried, at_random, is_weighted, fewest, of_whole, seed
@@ -635,14 +661,14 @@ def grow_tree(
             cut = n_sides
             sides = _write_sides(sides, n_sides, width, split, scratch.chosen)
             n_sides += width
-        _read_weights(inside, weight, is_weighted, scratch)
-        children = of_class[n_waiting : n_waiting + 2]
-        n_left, share[node] = _divide(
-            codes, split.column, inside, of_node, children, is_ordered, cut, sides, is_weighted, scratch
-        )
         if n_nodes + 2 > len(nodes):
             nodes, share = _doubled_nodes(nodes, share)
         nodes[node, 0], nodes[node, 1], nodes[node, 2] = split.column, cut, n_nodes
+        _read_weights(inside, weight, is_weighted, scratch)
+        share[node] = _share_of_left(
+            codes, inside, len(judged), width, is_ordered, sides, path, depth, nodes, is_weighted, scratch
+        )
+        n_left = _divide(inside, of_node, of_class[n_waiting : n_waiting + 2], share[node], scratch)
         if not is_ordered:
             _place_unseen_codes(sides, cut, width, share[node], path, depth, nodes, scratch.state)
         _push(waiting, n_waiting, n_nodes, first, first + n_left, depth + 1)

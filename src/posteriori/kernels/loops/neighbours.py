@@ -26,7 +26,7 @@ def _guesses(edges):
 @kernel(is_part=True)
 def _cell(position, edges, guess, first, per_unit):
     """Return the index of the interval of ascending edges that holds a position; the first or the last beyond them."""
-    if position < first:
+    if not position >= first:  # NaN too, which no index may follow from
         return 0
     if position >= edges[len(edges) - 2]:
         return len(edges) - 2
@@ -41,6 +41,8 @@ def _cell(position, edges, guess, first, per_unit):
 @kernel(is_part=True)
 def _add_leaf(leaf, w, starts, rows, near, found, n_found):
     """Add a weight to those of the rows of a leaf, and list those that had none; return how many are listed."""
+    if w == 0.0:  # a row would be listed again and again
+        return n_found
     for k in range(starts[leaf], starts[leaf + 1]):
         i = rows[k]
         if near[i] == 0.0:

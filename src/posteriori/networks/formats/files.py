@@ -30,7 +30,8 @@ _KIND = "BayesianNetwork"
 def write_model_file(network: BayesianNetwork, path: Path) -> None:
     """Write a network to a model file."""
     arrays: dict[str, Array] = {}
-    write_file(path, {"model": _KIND, "parameters": pack(network.to_parameters(), "parameters", arrays)}, arrays)
+    content = {"model": _KIND, "parameters": pack(network.to_parameters(), "parameters", arrays)}
+    write_file(path, content, arrays, network_of_content)
 
 
 def read_model_file(path: Path) -> BayesianNetwork:
@@ -46,7 +47,7 @@ def read_model_file(path: Path) -> BayesianNetwork:
 
 def network_of_content(content: Content, arrays: dict[str, Array]) -> BayesianNetwork:
     """Return the network of the content of a model file and its arrays."""
-    return BayesianNetwork(**unpack(content["parameters"], arrays, _no_estimator))
+    return BayesianNetwork(**unpack(content["parameters"], arrays, _no_estimator, "parameters"))
 
 
 def _no_estimator(content: Content, arrays: dict[str, Array]) -> Any:
