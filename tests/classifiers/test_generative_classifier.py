@@ -344,9 +344,6 @@ def test_threads_and_repetition_change_nothing(penguins):
 
 @parametrize_with_checks(
     [po.GenerativeClassifier(["nb", "lda"])],
-    expected_failed_checks=lambda _: {
-        "check_sample_weight_equivalence_on_dense_data": "one row of weight 2 is in one fold, two rows may be in two",
-    },
 )
 @pytest.mark.filterwarnings("ignore:the covariance is singular")
 def test_scikit_learn_conventions(estimator, check):

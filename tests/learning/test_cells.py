@@ -27,7 +27,6 @@ REASONS = {
     "check_fit_score_takes_y": "tables take all rows at once, and it calls partial_fit",
     "check_estimators_partial_fit_n_features": "tables take all rows at once",
     "check_n_features_in_after_fitting": "tables take all rows at once, and it calls partial_fit",
-    "check_sample_weight_equivalence_on_dense_data": "a row of weight 2 is left out whole, of two rows alike one",
 }
 MODEL = po.NaiveBayes(distributions="binned", bins=8, feature_weights="cells")
 

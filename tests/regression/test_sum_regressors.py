@@ -28,9 +28,6 @@ def table(n=300, seed=0):
 
 @parametrize_with_checks(
     [po.AdditiveRegressor(), po.KernelRegressor()],
-    expected_failed_checks=lambda _: {
-        "check_sample_weight_equivalence_on_dense_data": "amplitudes are those of sampled rows, not of their weights",
-    },
 )
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)

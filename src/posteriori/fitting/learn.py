@@ -19,6 +19,7 @@ from posteriori.fitting.recipe import Recipe
 from posteriori.fitting.rows import read_first_rows
 from posteriori.fitting.unlabelled_weight import with_held_out_weight
 from posteriori.learning.cut_points import binned_schema
+from posteriori.learning.equal_rows import count_rows
 from posteriori.learning.fit import (
     Collect,
     CollectedRows,
@@ -70,7 +71,10 @@ def _collect_first(recipe: Recipe, X: Any, y: Any, sample_weight: Any, classes: 
 
 def _collected(recipe: Recipe, X: Any, y: Any, sample_weight: Any, classes: Any, complete: bool) -> CollectedRows:
     """Read rows, choose the cut points of binned columns, and collect the statistics."""
-    return collected(recipe, read_first_rows(recipe, X, y, sample_weight, classes=classes, complete=complete), complete)
+    rows = read_first_rows(recipe, X, y, sample_weight, classes=classes, complete=complete)
+    if recipe.leaves_rows_out and rows.source.label_model is None:  # of two copies, one shows the model the other
+        rows, _ = count_rows(replace(rows, source=rows.source.cached()), rows.y_true)
+    return collected(recipe, rows, complete)
 
 
 def collected(

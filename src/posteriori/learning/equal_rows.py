@@ -77,7 +77,7 @@ def merged_weight(source: LabelledSource, target: Array, *, warns: bool = False)
     else:
         return source.weight, 1.0
     if warns:
-        _warn_of_copies(group[weight > 0])
+        _warn_of_copies(group, weight > 0, merged > 0)
     return merged, unit
 
 
@@ -123,13 +123,14 @@ def _repeated(rows: TrainingRows, times: Array) -> TrainingRows:
     return TrainingRows(source.with_unlabelled_weight(rows.source.unlabelled_weight), rows.target, origin)
 
 
-def _warn_of_copies(group: Array) -> None:
-    counts = np.bincount(group)
-    repeated = int(counts[counts > 1].sum())
-    if repeated:
+def _warn_of_copies(group: Array, given: Array, counted: Array) -> None:
+    """Warn of the groups in which a row of positive weight does not count."""
+    of_copies = np.unique(group[given & ~counted])
+    if len(of_copies):
+        repeated = int(np.isin(group[given], of_copies).sum())
         warn(
-            f"{repeated:,} of {len(group):,} rows occur several times, as {int((counts > 1).sum()):,} different rows; "
-            "equal rows count as one row of their weight where predictions are judged",
+            f"{repeated:,} of {int(given.sum()):,} rows occur several times, as {len(of_copies):,} different rows; "
+            "copies count as one row of their weight where predictions are judged",
             RepeatedRowsWarning,
         )
 
