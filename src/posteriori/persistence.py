@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import make_constraint
 
 from posteriori import classifiers, networks, registry
 from posteriori.classifiers.estimator import Estimator, estimator_of
-from posteriori.fitting.fitted import Fitted, FittedValue
+from posteriori.fitting.fitted import Fitted, FittedValue, kept_of_rows
 from posteriori.fitting.recipe import Recipe, parameter_names
 from posteriori.joint.value import FittedJoint
 from posteriori.model_files import (
@@ -49,7 +49,9 @@ _VALUES: dict[type[Any], type[Any]] = {
 _registered: dict[str, type[Any]] = {}
 
 
-def save(estimator: Estimator | networks.BayesianNetwork, path: str | os.PathLike[str]) -> None:
+def save(
+    estimator: Estimator | networks.BayesianNetwork, path: str | os.PathLike[str], *, without_rows: bool = False
+) -> None:
     """Write a model to a file atomically: an interrupted write leaves no partial file.
 
     Parameters
@@ -57,11 +59,17 @@ def save(estimator: Estimator | networks.BayesianNetwork, path: str | os.PathLik
     estimator : fitted estimator of posteriori or BayesianNetwork
     path : path
         Usually ending in ``.posteriori``.
+    without_rows : bool, default False
+        Whether the file holds sums and what follows from them alone, and nothing of single rows (SECURITY.md lists
+        what else a file holds of them). A pool that is loaded from it has no held-out predictions, by which
+        `predict_set` and `decide` know how sure it is.
 
     Raises
     ------
     TypeError
         The model or one of its densities has a type that posteriori cannot write.
+    ValueError
+        `without_rows` is set, and the model predicts from training rows, as a `KernelRegressor` does.
     OSError
         The folder does not exist or is not writable, or the path is a folder.
     sklearn.exceptions.NotFittedError
@@ -82,16 +90,19 @@ def save(estimator: Estimator | networks.BayesianNetwork, path: str | os.PathLik
     if isinstance(estimator, networks.BayesianNetwork):
         networks.write_network(estimator, path)
         return
-    save_made_by(estimator, path, "")
+    save_made_by(estimator, path, "", without_rows=without_rows)
 
 
-def save_made_by(estimator: Estimator, path: str | os.PathLike[str], origin: str) -> None:
+def save_made_by(
+    estimator: Estimator, path: str | os.PathLike[str], origin: str, *, without_rows: bool = False
+) -> None:
     """Write an estimator as `save` does, with a digest of what a command made it of.
 
     `load` and `save` do not keep the digest, so that a model which was changed in between has none.
     """
     arrays: dict[str, Array] = {}
-    write_file(Path(path), _content_of(estimator, arrays), arrays, _estimator_of_content, origin)
+    content = _content_of(estimator, arrays, without_rows)
+    write_file(Path(path), content, arrays, _estimator_of_content, origin)
 
 
 def digest_of(estimator: Estimator) -> str:
@@ -157,13 +168,21 @@ def _estimator_of_content(content: dict[str, Any], arrays: dict[str, Array]) -> 
     return estimator
 
 
-def _content_of(estimator: Estimator, arrays: dict[str, Array]) -> dict[str, Any]:
+def _content_of(estimator: Estimator, arrays: dict[str, Array], without_rows: bool = False) -> dict[str, Any]:
     """Convert a fitted estimator to JSON: what it learned, with its parameters; its arrays are stored in `arrays`."""
     from sklearn.utils.validation import check_is_fitted
 
     name = _name_in_files(type(estimator))
     check_is_fitted(estimator)
     fitted = replace(estimator.fitted_, recipe=estimator.recipe).for_file()
+    if without_rows:
+        fitted = fitted.without_kept_rows()
+        kept = kept_of_rows(fitted)
+        if kept:
+            raise ValueError(
+                f"without_rows is set, and a {name} predicts from training rows: it holds {'; '.join(kept)}; save an "
+                "AdditiveRegressor, or leave out without_rows"
+            )
     return {"model": name, "fitted": pack(fitted, "fitted", arrays, _content_of_recipe)}
 
 

@@ -104,6 +104,7 @@ class FitArguments:
     classes: int | None
     target_is_class: bool
     language: str | None
+    without_rows: bool
 
     @property
     def title(self) -> str:
@@ -202,6 +203,7 @@ def _open_table(scan: Scan, arguments: FitArguments) -> _TrainingTable:
     chosen = _columns_by_kind(arguments, features)
     # After wrong names of columns, which are the more likely mistake.
     place = output_at(arguments.output, arguments.tables, arguments.force, origin=arguments.origin)
+    place = replace(place, without_rows=arguments.without_rows)
     try:
         if arguments.model in REGRESSORS:
             check_numeric(target, scan.types, scan.remarks.get(target))
@@ -284,6 +286,11 @@ def _fit_number(arguments: FitArguments, data: _TrainingTable) -> dict[str, Any]
     }
     refuse_of_classes(of_classes, target)
     spec = REGRESSORS[arguments.model or REGRESSOR.name]
+    if arguments.without_rows and spec.name != "additive":
+        raise UserError(
+            f"a model of {target!r} by {spec.name} predicts from training rows; add --model additive, which does not, "
+            "or leave out --without-rows"
+        )
     made = _make_estimator(spec, arguments, data.chosen)
     estimator, _ = apply_settings(made, spec, arguments.settings, pl.Series([], dtype=pl.String))
     if spec is REGRESSOR and isinstance(estimator.members, str) and estimator.members != "auto":
@@ -577,6 +584,7 @@ For = Annotated[
     Translation | None,
     typer.Option("--for", help="Fit a pool that sql or export can write.", show_default=False),
 ]
+WithoutRows = Annotated[bool, typer.Option("--without-rows", help="Save sums, and nothing of single rows.")]
 Details = Annotated[bool, typer.Option("--details", help="Print columns, scores, candidates and importance.")]
 Folds = Annotated[
     int | None, typer.Option(metavar="N", min=2, help="Folds of the cross-validation. Default: 5; of a number 9.")
@@ -635,6 +643,7 @@ def fit(
     classes: Classes = None,
     target_is_class: TargetIsClass = False,
     language: For = None,
+    without_rows: WithoutRows = False,
     details: Details = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -669,6 +678,7 @@ def fit(
             JointColumns(ignore, categorical, columns, dates, targets),
             output,
             force,
+            without_rows,
             refused,
             details,
             quiet,
@@ -696,6 +706,7 @@ def fit(
         classes=classes,
         target_is_class=target_is_class,
         language=None if language is None else language.value,
+        without_rows=without_rows,
     )
     with work_progress(not quiet):
         facts = run(arguments)
@@ -715,6 +726,7 @@ def _fit_all(
     columns: JointColumns,
     output: Path | None,
     force: bool,
+    without_rows: bool,
     refused: Mapping[str, bool],
     details: bool,
     quiet: bool,
@@ -723,7 +735,7 @@ def _fit_all(
     """Fit a joint model of all columns, and print its page."""
     destination = output or Path(f"{stem_of(tables)}.joint.posteriori")
     with work_progress(not quiet):
-        facts = fit_joint(tables, columns, destination, force, refused)
+        facts = fit_joint(tables, columns, destination, force, refused, without_rows)
 
     from posteriori.cli import joint_pages
     from posteriori.cli import tables as printed

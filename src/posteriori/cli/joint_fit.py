@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +67,12 @@ class JointColumns:
 
 
 def fit_joint(
-    tables: list[str], columns: JointColumns, output: Path, force: bool, refused: Mapping[str, bool]
+    tables: list[str],
+    columns: JointColumns,
+    output: Path,
+    force: bool,
+    refused: Mapping[str, bool],
+    without_rows: bool = False,
 ) -> dict[str, Any]:
     """Fit a joint model, save it, and return the facts that the command prints.
 
@@ -80,6 +85,8 @@ def fit_joint(
         Whether a file that exists may be replaced.
     refused : mapping from str to bool
         Options of models with a target, and whether they are given.
+    without_rows : bool
+        Whether the file holds nothing of single rows.
 
     Raises
     ------
@@ -96,7 +103,8 @@ def fit_joint(
     check_place(output, tables)
     scan, description = open_and_summarise(tables, lambda scan: _described(scan, columns, tables))
     estimator, names = columns.estimator(list(scan.names), title_of(tables))
-    place = output_at(output, tables, force, origin=Origin("fit", {"target": None, **vars(columns)}, tables))
+    origin = Origin("fit", {"target": None, "without_rows": without_rows, **vars(columns)}, tables)
+    place = replace(output_at(output, tables, force, origin=origin), without_rows=without_rows)
 
     from posteriori.cli.fit_facts import hints
     from posteriori.facts.columns import column_facts, facts_of_scan

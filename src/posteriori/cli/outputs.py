@@ -60,6 +60,7 @@ class Output:
     path: Path
     held: str = ""
     origin: Origin | None = None
+    without_rows: bool = False  # of a model: whether it holds nothing of single rows
 
     @contextmanager
     def writing(self) -> Iterator[Path]:
@@ -73,7 +74,8 @@ class Output:
         from posteriori.persistence import save_made_by
 
         with self.writing() as path:
-            save_made_by(model, path, "" if self.origin is None else self.origin.digest)
+            origin = "" if self.origin is None else self.origin.digest
+            save_made_by(model, path, origin, without_rows=self.without_rows)
 
 
 def output_at(

@@ -7,8 +7,8 @@ no part of an earlier fit can stay behind. A model file holds this value.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -84,6 +84,19 @@ class TrainingRecord:
             require(len(self.figures.true) == n_classes, "the figures of held-out predictions have other classes")
 
 
+def kept_of_rows(value: Any) -> list[str]:
+    """Return what a value, or a part of it, keeps of single training rows, in words: `KEPT_OF_ROWS` of its classes."""
+    own = getattr(type(value), "KEPT_OF_ROWS", None)
+    parts: Iterable[Any] = ()
+    if is_dataclass(value):
+        parts = (getattr(value, part.name) for part in fields(value))
+    elif isinstance(value, Mapping):
+        parts = value.values()
+    elif isinstance(value, tuple | list):
+        parts = value
+    return list(dict.fromkeys([*([own] if own else []), *(words for part in parts for words in kept_of_rows(part))]))
+
+
 @dataclass(frozen=True)
 class FittedValue(ABC):
     """The result of a fit, whatever the target."""
@@ -118,6 +131,10 @@ class FittedValue(ABC):
     @abstractmethod
     def for_file(self) -> Self:
         """Return the value as a model file holds it."""
+
+    def without_kept_rows(self) -> Self:
+        """Return a value of the same predictions that keeps nothing of single rows, except what it predicts from."""
+        return self.with_record(fingerprints=None, posteriors=None)
 
     @abstractmethod
     def check(self) -> None:

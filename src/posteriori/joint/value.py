@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from posteriori.fitting.fitted import Fitted, FittedValue
+from posteriori.fitting.fitted import Fitted, FittedValue, kept_of_rows
 from posteriori.joint.grids import NumberGrid
 from posteriori.joint.law import Law
 from posteriori.model.beliefs import Tables
@@ -83,6 +83,13 @@ class FittedJoint(FittedValue):
         members = {name: one.for_file() for name, one in self.members.items()}
         pools = {name: one.for_file() for name, one in self.pools.items()}
         return replace(self, record=self.record.for_file(), members=members, pools=pools, table=None)
+
+    def without_kept_rows(self) -> Self:
+        """Return a value without pools that predict from rows."""
+        members = {name: one.without_kept_rows() for name, one in self.members.items()}
+        pools = {name: pool.without_kept_rows() for name, pool in self.pools.items()}
+        pools = {name: pool for name, pool in pools.items() if not kept_of_rows(pool)}
+        return replace(super().without_kept_rows(), members=members, pools=pools)
 
     def check(self) -> None:
         """Raise ValueError unless the parts, which may come from a file, agree with each other."""

@@ -32,7 +32,7 @@ def count_rows(rows: TrainingRows, target: Array) -> tuple[TrainingRows, float]:
 
     .. math:: B \frac{c}{1 - c}
 
-    would agree in it. Equal rows are copies if this is less than a tenth of the equal pairs for every column. Then
+    would agree in it. Equal rows are copies if these, of all columns, are less than a tenth of the equal pairs. Then
     the first of them has the weight of all, and the others have weight 0; fit warns of them. So it is if all rows
     occur a multiple of k times, with one row in k.
 
@@ -140,7 +140,7 @@ def _place(batch: Batch) -> slice:
 
 
 def _are_copies(source: LabelledSource, hashes: Array, of_target: Array, weight: Array) -> bool:
-    """Return whether less than a tenth of the equal pairs are equal by chance, for every column and the target."""
+    """Return whether less than a tenth of the equal pairs are equal by chance."""
     n_columns = 1 + len(source.schema.columns)
     every = np.uint64(1 + len(hashes) * n_columns // _MOST_HASHES)
 
@@ -150,7 +150,12 @@ def _are_copies(source: LabelledSource, hashes: Array, of_target: Array, weight:
         return [_Cells.of(own, hashes[part], weight[part], every) for own in columns]
 
     batches = list(source.stream(sampled, "reading"))
-    return all(_Cells.joined(parts).are_copies for parts in zip(*batches, strict=True))
+    by_chance = 0.0
+    for parts in zip(*batches, strict=True):
+        by_chance += _Cells.joined(parts).share_by_chance
+        if by_chance > _BY_CHANCE:
+            return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -171,13 +176,15 @@ class _Cells:
         return cls(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(cls)))
 
     @property
-    def are_copies(self) -> bool:
-        """Whether less than a tenth of the pairs that are equal in all columns are equal in this one by chance."""
+    def share_by_chance(self) -> float:
+        """The share of the pairs that are equal in all columns which would be if this one varied by chance."""
         squares = [_sum_of_squares(key, self.weight) for key in (self.row, self.row - self.own, self.own)]
         of_one = self.weight @ np.minimum(self.weight, 1.0)  # pairs of a row with itself, of which weight k has k
         equal, differing = squares[0] - of_one, squares[1] - squares[0]
         shared = squares[2] / max(self.weight.sum(), 1.0) ** 2
-        return bool(shared >= 1.0 or differing * shared / (1.0 - shared) <= _BY_CHANCE * equal)
+        if shared >= 1.0 or differing <= 0.0:
+            return 0.0
+        return differing * shared / (1.0 - shared) / equal if equal > 0.0 else np.inf
 
 
 def _sum_of_squares(key: Array, weight: Array) -> float:

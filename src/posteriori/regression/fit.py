@@ -211,7 +211,7 @@ def _weighed(recipe: Recipe, rows: NumberRows, judged: _Judged, penalty: float) 
         recipe,
         rows.target,
         rows.batch.schema,
-        whole,
+        whole.in_no_order(),
         pool,
         folds.joint_trees,
         results=results,

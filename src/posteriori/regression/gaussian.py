@@ -15,11 +15,13 @@ from posteriori.model.predictive import NumberCells
 from posteriori.pool.parameters import Data
 from posteriori.reading import check_weights, read_labels
 from posteriori.regression.held_out import MOST_PREDICTED, HeldOutNumbers
+from posteriori.regression.landmarks import Inputs
 from posteriori.regression.least_squares import LeastSquares, Products
 from posteriori.regression.locate import locate
 from posteriori.regression.locations import Locations, Name
 from posteriori.regression.rows import NumberRows, numbers_of, read_number_rows, reject_missing
 from posteriori.regression.value import FittedNumbers
+from posteriori.sources import LabelledSource
 from posteriori.support.checks import generator, require
 from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
@@ -159,8 +161,28 @@ def _with_sums(value: FittedGaussian, data: Data, sign: float) -> FittedGaussian
                 "partial_fit has seen"
             )
     share = _share_with(found, y, weight, sign)
+    found = replace(found, sums=sums, share=share)
+    if sign < 0 and found.design.landmarks is not None:
+        found = _without_landmarks(found, source)
     # Held-out scores are of the rows before.
-    return replace(value, found=replace(found, sums=sums, share=share), results={}, out_of_fold=None)
+    return replace(value, found=found, results={}, out_of_fold=None)
+
+
+def _without_landmarks(found: Locations, source: LabelledSource) -> Locations:
+    """Return the locations without the landmarks that are among some rows, so that nothing stays of these."""
+    landmarks, additive = found.design.landmarks, found.additive
+    assert landmarks is not None
+
+    def of_batch(batch: Batch) -> Array:
+        values, _ = found.design.filled(batch, additive)
+        return landmarks.are_among(Inputs.of(found.design.features, values).values)
+
+    dropped = np.logical_or.reduce(list(source.stream(of_batch, "reading")))
+    if dropped.all():
+        raise ValueError(
+            "these rows are all those that the similarities of the kernel are made of; fit to the rows that are left"
+        )
+    return found.without_landmarks(dropped) if dropped.any() else found
 
 
 def _share_with(found: Locations, y: Array, weight: Array, sign: float) -> Array:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from posteriori.support.typing import Array
 _ROOT3 = np.sqrt(3.0)
 _FARTHEST = 3.0  # standard deviations, beyond which a number is no farther from others
 _MOST_INPUT, _MOST_WEIGHT = 1e6, 1e100  # in a file, so that distances are finite
+_SAME = 1e-10  # the squared distance of inputs of one row, which are rounded
 _JITTER = 1e-6  # on the diagonal, so that equal landmarks do no harm
 
 
@@ -67,8 +69,28 @@ class Landmarks:
     of a·k(x, x') from these landmarks (Williams & Seeger, Using the Nyström method to speed up kernel machines, 2001).
     """
 
+    KEPT_OF_ROWS: ClassVar = "the cells of up to 600 rows, the landmarks of similarities"
+
     inputs: Array  # (m, q)
     weight: Array  # (q,): of the squared difference of each input
+
+    @classmethod
+    def of(cls, inputs: Array, weight: Array) -> Landmarks:
+        """Return landmarks in an order that says nothing about that of the rows."""
+        return cls(inputs[np.lexsort(inputs.T)], weight)
+
+    def are_among(self, inputs: Array) -> Array:
+        """Return which landmarks are some rows, (m,), by the inputs of these (n, q)."""
+        each = np.ones(inputs.shape[1])
+        return np.asarray((squared_distances(self.inputs, inputs, each) <= _SAME).any(axis=1))
+
+    def without(self, dropped: Array) -> tuple[Landmarks, Array]:
+        """Return the other landmarks than these, (m,) booleans, and the matrix that makes their features, (m', m).
+
+        The features L⁻¹k of all give the covariances k, of which L'⁻¹ makes the features of some.
+        """
+        others = replace(self, inputs=self.inputs[~dropped])
+        return others, others._factor.half_solve(np.tril(self._factor.lower)[~dropped])
 
     def check(self) -> None:
         """Raise ValueError unless inputs and their weights fit together."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -91,6 +91,15 @@ class Products:
             return self
         scaled = {one.name: getattr(self, one.name) * factor for one in fields(self)}
         return Products(**(scaled | {"independent": self.independent}))
+
+    def mapped(self, matrix: Array) -> Products:
+        """Return the sums of other features, which a matrix (p', p) makes of these."""
+        return replace(
+            self,
+            features=matrix @ self.features,
+            squares=matrix @ self.squares @ matrix.T,
+            mixed=matrix @ self.mixed,
+        )
 
     def first(self, n_features: int) -> Products:
         """Return the sums of the first features."""

@@ -81,7 +81,7 @@ def locate(rows: NumberRows, names: Sequence[Name], scale_name: ScaleName | Lite
         rows = rows.correlated(kernel.correlation)
         marks = rows.batch.rows(rows.sample(_LANDMARKS, turn=1))
         assert kernel.weight is not None
-        landmarks = Landmarks(Inputs.of(features, design.of_rows(marks)[0]).values, kernel.weight)
+        landmarks = Landmarks.of(Inputs.of(features, design.of_rows(marks)[0]).values, kernel.weight)
         design = replace(design, landmarks=landmarks)
         of_landmarks = np.full(len(landmarks), kernel.penalty_of_kernel)
         penalties["kernel"] = np.concatenate([kernel.penalty(features), of_landmarks])

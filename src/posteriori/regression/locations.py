@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -42,13 +42,18 @@ class Design:
         `additive` has the coefficients of the features of columns, and expects unknown ones where no training row has a
         gap.
         """
+        values, variance = self.filled(batch, additive)
+        return self.joined(values), variance
+
+    def filled(self, batch: Batch, additive: LeastSquares | None = None) -> tuple[Array, Array]:
+        """Return the features of single columns alone, and the same variance."""
         values, unknown = self.features.of_rows(batch), self.features.unknown(batch)
         filler = self.filler or additive
         variance = np.zeros(len(batch))
         if filler is not None and unknown.any():
             values, of_targets = filler.filled(values, unknown, additive)
             variance = of_targets[:, 0]
-        return self.joined(values), variance
+        return values, variance
 
     def products(self, batch: Batch, targets: Array, weight: Array, additive: LeastSquares | None = None) -> Products:
         """Return the sums of products of rows with these targets, (n, k), on their scale.
@@ -169,6 +174,22 @@ class Locations:
     def products(self, batch: Batch, y: Array, weight: Array) -> Products:
         """Return the sums of products of rows with these targets and weights."""
         return self.design.products(batch, self.scale.forward(y)[:, np.newaxis], weight, self.additive)
+
+    def without_landmarks(self, dropped: Array) -> Locations:
+        """Return the locations by the other landmarks than these, (m,) booleans, as if they had never been chosen."""
+        landmarks, sums, n = self.design.landmarks, self.sums, len(self.design.features)
+        assert landmarks is not None
+        assert sums is not None
+        others, of_others = landmarks.without(dropped)
+        matrix = np.eye(n + len(others), n + len(dropped))
+        matrix[n:, n:] = of_others
+        kept = np.append(np.ones(n, np.bool_), ~dropped)
+        locations = tuple(
+            location if len(location.penalty) == n else replace(location, penalty=location.penalty[kept])
+            for location in self.locations
+        )
+        design = replace(self.design, landmarks=others)
+        return replace(self, design=design, sums=sums.mapped(matrix), locations=locations)
 
     @cached_property
     def additive(self) -> LeastSquares | None:

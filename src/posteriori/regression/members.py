@@ -125,6 +125,11 @@ class Members(Locations):
         """Return the members that learned from the rows outside of a fold, from their sums."""
         return replace(self, sums=sums, neighbours=neighbours)
 
+    def in_no_order(self) -> Members:
+        """Return the members with their training rows in an order that says nothing about that of the table."""
+        order = self.placed.order
+        return replace(self, neighbours=self.neighbours.sorted_by(order), placed=self.placed.sorted_by(order))
+
     def with_residuals(self, placed: Placed, spread: Spread | None) -> Members:
         """Return the members with the residuals of training rows, and their size by rows."""
         return replace(self, placed=placed, spread=spread)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -30,9 +30,20 @@ _ROWS_PER_THREAD = 200
 class Placed:
     """Where the targets of training rows are."""
 
+    KEPT_OF_ROWS: ClassVar = "of each row the cell of its target, its residuals, and the leaves that it is in"
+
     cell: Array  # (N,): the cell of each
     residual: Array  # (N, M): on the scale of the target, minus the location that others give the row
     spread: Array  # (N,): the size of the residuals that others expect in the row
+
+    @property
+    def order(self) -> Array:
+        """An order of the rows, (N,), that says nothing about that of the table."""
+        return np.lexsort((*self.residual.T, self.spread, self.cell))
+
+    def sorted_by(self, order: Array) -> Placed:
+        """Return the rows in an order."""
+        return Placed(self.cell[order], self.residual[order], self.spread[order])
 
     def check(self) -> None:
         """Raise ValueError unless there are cells and residuals of the same rows."""
@@ -58,6 +69,14 @@ class Neighbours:
         leaf = np.repeat(np.arange(self.trees.n_leaves), np.diff(self.starts))
         weight = np.bincount(leaf, self.weight[self.rows], self.trees.n_leaves)
         return np.asarray(1.0 / (self.trees.n_trees * np.maximum(weight, np.finfo(np.float64).tiny)))
+
+    def sorted_by(self, order: Array) -> Neighbours:
+        """Return the neighbours with their rows in an order, (N,), within leaves, too."""
+        number = np.empty(len(order), np.int32)
+        number[order] = np.arange(len(order))
+        rows = number[self.rows]
+        leaf = np.repeat(np.arange(self.trees.n_leaves), np.diff(self.starts))
+        return replace(self, rows=rows[np.lexsort((rows, leaf))], weight=self.weight[order])
 
     def tile(self, batch: Batch) -> Codes:
         """Return the cells of rows as the trees read them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -37,6 +38,8 @@ class RowPosteriors:
         p(y) under the model of each fold.
     """
 
+    KEPT_OF_ROWS: ClassVar = "the label, the fold and the held-out log p(y | x) of up to 20,000 rows"
+
     hashes: Array
     log_posterior: Array
     component: Array
@@ -48,7 +51,8 @@ class RowPosteriors:
         cls, hashes: Array | None, log_posterior: Array, component: Array, fold: Array, class_prior: Array
     ) -> RowPosteriors:
         """Return the record of rows with these hashes (m,), log posteriors (m, C), classes (m,) and folds (m,)."""
-        order = np.arange(len(fold)) if hashes is None else np.argsort(hashes, kind="stable")
+        # Rows without hashes are sorted, too, so that the record says nothing about their order.
+        order = np.lexsort((*log_posterior.T, fold, component)) if hashes is None else np.argsort(hashes, kind="stable")
         with np.errstate(over="ignore"):  # exp(−65,505) is 0
             rounded = log_posterior[order].astype(np.float16)
         of_rows = np.zeros(0, np.uint64) if hashes is None else hashes[order]

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -40,6 +41,8 @@ class RowFingerprints:
         The share of the recorded rows that are equal to another one. It is the expected share of new rows that equal a
         training row (Good & Turing, as in `Occurrences.unseen_share`).
     """
+
+    KEPT_OF_ROWS: ClassVar = "fingerprints of up to 4,096 rows, by which evaluate recognises rows"
 
     bits: Array
     level: int
