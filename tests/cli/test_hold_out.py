@@ -91,6 +91,18 @@ def test_details_show_the_scores_of_both():
     assert "5-fold cross-validation" in out
 
 
+def test_a_row_and_its_copies_are_held_out_together():
+    y = pl.Series("y", ["p"] * 70 + ["q"] * 30)
+    table = pl.DataFrame({"a": np.random.default_rng(0).normal(size=100), "y": y})
+    pl.concat([table, table]).write_csv("t.csv")
+    copies = np.tile(np.arange(100), 2)
+    chosen = choose_rows(po.scan("t.csv", "y"), "y", HoldOutOptions(0.2), None, None, 0, copies)
+    assert not np.isin(copies[chosen.judged], copies[chosen.trained]).any()
+    assert len(chosen.judged) == 40
+    found = json.loads(line.succeeds("fit", "t.csv", "-t", "y", "--holdout", "0.2", "--json"))
+    assert found["hold_out"]["rows"] == 40
+
+
 def test_a_random_share_is_that_of_each_class():
     y = pl.Series("y", ["p"] * 70 + ["q"] * 20 + ["r"] * 9 + ["s"])
     pl.DataFrame({"a": np.arange(100.0), "y": y}).write_csv("t.csv")

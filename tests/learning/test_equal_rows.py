@@ -184,6 +184,13 @@ def test_a_joint_model_counts_copies_and_weights_alike():
     assert_array_equal(alone.score_samples(X), expected)
 
 
+@pytest.mark.parametrize("model", REGRESSORS.values(), ids=REGRESSORS)
+def test_the_unit_of_weights_does_not_matter_to_numbers(model):
+    X, y = numbers()
+    expected = predicted(fitted(model, X, y), X)
+    assert_allclose(predicted(fitted(model, X, y, np.full(60, 0.25)), X), expected, rtol=1e-9, atol=1e-12)
+
+
 @copies
 def test_further_rows_of_a_sum_are_counted_as_at_first():
     X, y = numbers(80)

@@ -30,7 +30,7 @@ def test_the_quotient_of_quantiles_inverts_the_deviate(degrees):
 
 @pytest.mark.parametrize("n", [5, 10, 15])
 @pytest.mark.parametrize(
-    ("model", "tables"), [(po.AdditiveRegressor(), 40), (po.KernelRegressor(), 40), (po.GenerativeRegressor(), 15)]
+    ("model", "tables"), [(po.AdditiveRegressor(), 40), (po.KernelRegressor(), 40), (po.GenerativeRegressor(), 40)]
 )
 def test_intervals_of_few_rows_hold_new_ones(model, tables, n):
     """Least squares with Student's t holds .9; with σ as if it were known, .68 of 5 rows."""

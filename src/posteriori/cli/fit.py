@@ -368,6 +368,8 @@ def _fit_and_save(
 ) -> dict[str, Any]:
     """Fit, save and report; return the facts."""
     from posteriori.cli.hold_out import Judged, choose_rows, judge_held_out
+    from posteriori.fitting.rows import read_first_rows
+    from posteriori.learning.equal_rows import group_copies
     from posteriori.statistics.description import describe_scan
     from posteriori.tables.polars import exactly
 
@@ -386,7 +388,10 @@ def _fit_and_save(
     with _columns_to_bin(data, features):
         if data.hold_out is not None:
             seed = estimator.get_params().get("random_state") or 0
-            held = choose_rows(data.scan, target, data.hold_out, data.groups, left_out, seed)
+            with as_user_errors(), warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # the fit repeats them
+                copies = group_copies(read_first_rows(estimator.recipe, rows, target))
+            held = choose_rows(data.scan, target, data.hold_out, data.groups, left_out, seed, copies)
             scorer = _fit_to_others(spec, estimator, rows, target, folds, groups, held)
         scored = _asked_for(_cross_validate(spec, estimator, rows, target, folds, groups), arguments.positive)
     _say_unused_bins(arguments, spec, scored.estimator)

@@ -179,13 +179,19 @@ class Judged(NamedTuple):
 
 
 def choose_rows(
-    scan: Scan, target: str, options: HoldOutOptions, groups: str | None, left_out: str | None, seed: int
+    scan: Scan,
+    target: str,
+    options: HoldOutOptions,
+    groups: str | None,
+    left_out: str | None,
+    seed: int,
+    copies: Array | None = None,
 ) -> HoldOut:
     """Choose the rows to hold out.
 
     Without a column they are drawn at random, the same share of each class, or whole groups. With a column they are the
     rows with its last values. Rows of one value stay together, and so do those of one group, whose value is its last
-    one.
+    one. Rows that are drawn at random take their `copies` along, the group of equal rows of each row.
 
     Raises
     ------
@@ -212,6 +218,10 @@ def choose_rows(
         held, first = key >= cut, values[int(np.argmax(own == cut))]
     elif group is not None:
         held = np.isin(group, _draw_groups(group[labelled], options.share, seed))
+    elif copies is not None:
+        is_first = np.zeros(len(y), np.bool_)
+        is_first[np.unique(copies, return_index=True)[1]] = True
+        held = np.isin(copies, copies[_draw_rows(y, labelled & is_first, options.share, seed)])
     else:
         held = _draw_rows(y, labelled, options.share, seed)
     judged, trained = np.flatnonzero(held & labelled), np.flatnonzero(~held)

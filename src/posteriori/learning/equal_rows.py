@@ -67,7 +67,7 @@ def merged_weight(source: LabelledSource, target: Array, *, warns: bool = False)
     group = np.unique(hashes, return_inverse=True)[1]
     total = np.bincount(group, weight)
     n_distinct = np.count_nonzero(total)
-    is_each_once = weight.max(initial=0.0) <= 1.0 and n_distinct == np.count_nonzero(weight)
+    is_each_once = n_distinct == np.count_nonzero(weight) and bool(np.isin(weight, (0.0, 1.0)).all())
     if is_each_once or n_distinct < _FEWEST_DISTINCT:
         return source.weight, 1.0
     if _are_copies(source, hashes, of_target, weight):
@@ -142,12 +142,12 @@ def _place(batch: Batch) -> slice:
 def _are_copies(source: LabelledSource, hashes: Array, of_target: Array, weight: Array) -> bool:
     """Return whether less than a tenth of the equal pairs are equal by chance."""
     n_columns = 1 + len(source.schema.columns)
-    every = np.uint64(1 + len(hashes) * n_columns // _MOST_HASHES)
+    mask = np.uint64((1 << (len(hashes) * n_columns // _MOST_HASHES).bit_length()) - 1)  # one hash in a power of two
 
     def sampled(batch: Batch) -> list[_Cells]:
         part = _place(batch)
         columns = (of_target[part], *hash_cells(batch))
-        return [_Cells.of(own, hashes[part], weight[part], every) for own in columns]
+        return [_Cells.of(own, hashes[part], weight[part], mask) for own in columns]
 
     batches = list(source.stream(sampled, "reading"))
     by_chance = 0.0
@@ -167,8 +167,8 @@ class _Cells:
     weight: Array  # (m,)
 
     @classmethod
-    def of(cls, own: Array, row: Array, weight: Array, every: np.uint64) -> _Cells:
-        chosen = np.flatnonzero((row - own) % every == 0)
+    def of(cls, own: Array, row: Array, weight: Array, mask: np.uint64) -> _Cells:
+        chosen = np.flatnonzero((row - own) & mask == 0)
         return cls(own[chosen], row[chosen], weight[chosen])
 
     @classmethod

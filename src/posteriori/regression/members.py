@@ -98,7 +98,8 @@ class Members(Locations):
         squares, usual = self.additive, np.diff(self.edges)[(self.share > 0) & ~self.atoms]
         if squares is None or not len(usual):
             return 0.0
-        deviation = np.sqrt(squares.noise * (student_to_normal(squares.degrees) ** 2 - 1.0))
+        degrees = max(squares.degrees - 1.0, 1.0)  # the smoothing is chosen by the same rows
+        deviation = np.sqrt(squares.noise * (student_to_normal(degrees) ** 2 - 1.0))
         return float(deviation / np.median(usual))
 
     def check_against(self, schema: Schema) -> None:
