@@ -368,8 +368,6 @@ def _fit_and_save(
 ) -> dict[str, Any]:
     """Fit, save and report; return the facts."""
     from posteriori.cli.hold_out import Judged, choose_rows, judge_held_out
-    from posteriori.fitting.rows import read_first_rows
-    from posteriori.learning.equal_rows import group_copies
     from posteriori.statistics.description import describe_scan
     from posteriori.tables.polars import exactly
 
@@ -388,9 +386,7 @@ def _fit_and_save(
     with _columns_to_bin(data, features):
         if data.hold_out is not None:
             seed = estimator.get_params().get("random_state") or 0
-            with as_user_errors(), warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # the fit repeats them
-                copies = group_copies(read_first_rows(estimator.recipe, rows, target))
+            copies = _copies(estimator, rows, target)
             held = choose_rows(data.scan, target, data.hold_out, data.groups, left_out, seed, copies)
             scorer = _fit_to_others(spec, estimator, rows, target, folds, groups, held)
         scored = _asked_for(_cross_validate(spec, estimator, rows, target, folds, groups), arguments.positive)
@@ -497,6 +493,16 @@ def _record_rows(scored: HeldOut, rows: Scan, judged: Judged) -> None:
         warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
         record_rows(scored.estimator, rows.frame.head(_RECORDED).collect(engine="streaming"))
         keep_predictions(scored.estimator, scored, lambda places: rows.at(places).frame.collect(engine="streaming"))
+
+
+def _copies(estimator: Any, rows: Scan, target: str) -> Array | None:
+    """Return the group of equal rows of each row, (n,), if rows are copies."""
+    from posteriori.fitting.rows import read_first_rows
+    from posteriori.learning.equal_rows import group_copies
+
+    with as_user_errors(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the fit repeats them
+        return group_copies(read_first_rows(estimator.recipe, rows, target))
 
 
 def _fit_to_others(
