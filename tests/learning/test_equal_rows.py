@@ -89,7 +89,7 @@ def test_weights_alone_are_no_copies():
     assert unit == weight.sum() / 19
 
 
-def test_a_row_of_whole_weight_stands_as_often_where_rows_are_equal_by_chance():
+def test_whole_weights_stand_as_often_if_rows_are_equal_by_chance():
     X, y = cells(60)
     weight = np.random.default_rng(1).integers(0, 4, 60)
     rows, _ = count_rows(rows_of(X, y, weight.astype(float)), (y > 0).astype(int))
@@ -141,7 +141,7 @@ def fitted(model, X, y, weight=None):
 @copies
 @pytest.mark.parametrize("table", [numbers, cells])
 @pytest.mark.parametrize("model", (CLASSIFIERS | REGRESSORS).values(), ids=CLASSIFIERS | REGRESSORS)
-def test_a_row_of_weight_k_is_k_rows_and_of_weight_0_none(model, table):
+def test_a_row_of_weight_k_is_k_rows(model, table):
     X, y = table()
     weight = np.random.default_rng(1).integers(0, 4, len(y))
     order = np.repeat(np.arange(len(y)), weight)
@@ -154,7 +154,7 @@ def test_a_row_of_weight_k_is_k_rows_and_of_weight_0_none(model, table):
 @copies
 @pytest.mark.parametrize("model", REGRESSORS.values(), ids=REGRESSORS)
 @pytest.mark.parametrize("times", [2, 3])
-def test_a_number_is_predicted_the_same_if_the_table_stands_several_times(model, times):
+def test_numbers_of_a_table_that_stands_twice(model, times):
     X, y = numbers()
     order = np.tile(np.arange(60), times)
     expected = predicted(fitted(model, X, y), X)

@@ -1,4 +1,4 @@
-"""What a model file holds of single rows: it is listed, says nothing about their order, and can be left out."""
+"""What a model file holds of single rows: it is listed, does not show their order, and can be left out."""
 
 from pathlib import Path
 
@@ -37,14 +37,14 @@ OTHERS = ["NaiveBayes", "GenerativeClassifier", "AdditiveRegressor", "JointModel
 
 
 @pytest.mark.parametrize("name", [*PREDICT_FROM_ROWS, *OTHERS])
-def test_the_page_on_security_lists_what_a_file_keeps_of_rows(name, rows):
+def test_the_page_on_security_lists_kept_rows(name, rows):
     kept = "; ".join(kept_of_rows(fitted(name, rows).fitted_.for_file())) or "nothing"
     (line,) = [line for line in SECURITY.read_text("utf-8").splitlines() if line.startswith(f"| {name} |")]
     assert line.replace("\\|", "|") == f"| {name} | {kept} |"
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_file_without_rows_keeps_nothing_of_them_and_predicts_the_same(name, rows, tmp_path):
+def test_a_file_without_rows_predicts_the_same(name, rows, tmp_path):
     model = fitted(name, rows)
     po.save(model, tmp_path / "model", without_rows=True)
     loaded = po.load(tmp_path / "model")
@@ -57,7 +57,7 @@ def test_a_file_without_rows_keeps_nothing_of_them_and_predicts_the_same(name, r
 
 
 @pytest.mark.parametrize("name", PREDICT_FROM_ROWS)
-def test_a_model_that_predicts_from_rows_is_not_saved_without_them(name, rows, tmp_path):
+def test_models_that_need_rows_are_not_saved_without_them(name, rows, tmp_path):
     with pytest.raises(ValueError, match=r"predicts from training rows: it holds .*; save an AdditiveRegressor"):
         po.save(fitted(name, rows), tmp_path / "model", without_rows=True)
     assert not (tmp_path / "model").exists()

@@ -85,7 +85,7 @@ class TrainingRecord:
 
 
 def kept_of_rows(value: Any) -> list[str]:
-    """Return what a value, or a part of it, keeps of single training rows, in words: `KEPT_OF_ROWS` of its classes."""
+    """Return the words for all that a value keeps of single training rows: `KEPT_OF_ROWS` of the classes within it."""
     own = getattr(type(value), "KEPT_OF_ROWS", None)
     parts: Iterable[Any] = ()
     if is_dataclass(value):

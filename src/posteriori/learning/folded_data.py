@@ -76,8 +76,8 @@ class FoldedData:
             Rows of one group go to one fold. Then all rows are evaluated, whatever `most` is: the others of a group
             would train the models of all folds.
         copies : ndarray (n,), optional
-            The group of equal rows of each row (`group_copies`): they go to one fold, if neither groups nor the fold
-            of each row is given.
+            The group of equal rows of each row (`group_copies`): they go to one fold, unless groups or the fold
+            of each row are given.
         random_state : int
         at_most : bool
             Whether to reduce the number of folds to the number of labelled rows if these are fewer. Rows of weight 0

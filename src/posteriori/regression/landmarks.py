@@ -76,7 +76,7 @@ class Landmarks:
 
     @classmethod
     def of(cls, inputs: Array, weight: Array) -> Landmarks:
-        """Return landmarks in an order that says nothing about that of the rows."""
+        """Return landmarks in an order that does not depend on that of the rows."""
         return cls(inputs[np.lexsort(inputs.T)], weight)
 
     def are_among(self, inputs: Array) -> Array:

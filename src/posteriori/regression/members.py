@@ -127,7 +127,7 @@ class Members(Locations):
         return replace(self, sums=sums, neighbours=neighbours)
 
     def in_no_order(self) -> Members:
-        """Return the members with their training rows in an order that says nothing about that of the table."""
+        """Return the members with their training rows in an order that does not depend on the table."""
         order = self.placed.order
         return replace(self, neighbours=self.neighbours.sorted_by(order), placed=self.placed.sorted_by(order))
 

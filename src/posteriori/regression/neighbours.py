@@ -38,7 +38,7 @@ class Placed:
 
     @property
     def order(self) -> Array:
-        """An order of the rows, (N,), that says nothing about that of the table."""
+        """An order of the rows, (N,), that does not depend on that of the table."""
         return np.lexsort((*self.residual.T, self.spread, self.cell))
 
     def sorted_by(self, order: Array) -> Placed:

@@ -51,7 +51,7 @@ class RowPosteriors:
         cls, hashes: Array | None, log_posterior: Array, component: Array, fold: Array, class_prior: Array
     ) -> RowPosteriors:
         """Return the record of rows with these hashes (m,), log posteriors (m, C), classes (m,) and folds (m,)."""
-        # Rows without hashes are sorted, too, so that the record says nothing about their order.
+        # Rows without hashes are sorted, too, so that the record does not show their order.
         order = np.lexsort((*log_posterior.T, fold, component)) if hashes is None else np.argsort(hashes, kind="stable")
         with np.errstate(over="ignore"):  # exp(−65,505) is 0
             rounded = log_posterior[order].astype(np.float16)
