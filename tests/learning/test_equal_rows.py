@@ -89,7 +89,7 @@ def test_weights_alone_are_no_copies():
     assert unit == weight.sum() / 19
 
 
-def test_whole_weights_stand_as_often_if_rows_are_equal_by_chance():
+def test_a_whole_weight_is_as_many_rows_if_they_are_alike():
     X, y = cells(60)
     weight = np.random.default_rng(1).integers(0, 4, 60)
     rows, _ = count_rows(rows_of(X, y, weight.astype(float)), (y > 0).astype(int))
