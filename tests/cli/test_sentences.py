@@ -9,8 +9,8 @@ import pytest
 
 import posteriori as po
 from posteriori.exploring.document import verdict
-from posteriori.fitting.held_out_figures import class_index
 from posteriori.model_selection import out_of_fold
+from posteriori.support.suggestions import class_index
 from tests.cli.command_line import CommandLine
 
 LINE = CommandLine(model="nb", details=False, replaces=True)

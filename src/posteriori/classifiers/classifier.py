@@ -28,6 +28,7 @@ from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.sources import LabelledSource
 from posteriori.support.checks import check_draw, generator
 from posteriori.support.keywords import explain_unknown_keywords
+from posteriori.support.suggestions import class_index
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column
 from posteriori.tables.writing import decode, write_table
@@ -265,19 +266,14 @@ class Classifier(ClassifierMixin, Decides):
         wanted = None if y is None else np.asarray(y)
         if wanted is not None and wanted.shape not in ((), (n,)):
             raise ValueError(f"y is of shape {wanted.shape}; give one class, or one for each of the {n:,} rows to draw")
-        label = None if wanted is None else self._class_indices(np.broadcast_to(wanted, (n,)))
+        label = None
+        if wanted is not None:
+            place = {one: class_index(one, self.classes_.tolist()) for one in dict.fromkeys(wanted.ravel().tolist())}
+            label = np.array([place[one] for one in np.broadcast_to(wanted, (n,)).tolist()])
         parts = self._value.parts.values()
         ranges = [part.ranges if respect_ranges else None for part in parts]
         columns, drawn = posterior.draw(n, label, generator(random_state), ranges)
         return write_table(self.schema_, columns), self.classes_[drawn]
-
-    def _class_indices(self, labels: Array) -> Array:
-        wanted = labels.tolist()
-        positions = [self.target_.lookup.get(label, 0) - 1 for label in wanted]
-        if min(positions) < 0:
-            unseen = wanted[positions.index(-1)]
-            raise ValueError(f"{unseen!r} is not a class; the classes are {self.classes_.tolist()}")
-        return np.array(positions)
 
     @property
     def importance_(self) -> Importance:

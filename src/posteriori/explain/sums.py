@@ -15,6 +15,7 @@ from posteriori.explain.words import WordFactors
 from posteriori.model import log_normalised, log_sum
 from posteriori.support.formatting import cell_text, exponential, plural, shortened
 from posteriori.support.markup import paragraph, table
+from posteriori.support.suggestions import class_index
 from posteriori.support.typing import Array
 
 _MOST_SHOWN = 5  # rows in a notebook
@@ -343,11 +344,8 @@ class Explanation:
         classes, ranked = self.classes.tolist(), np.argsort(-self.log_joint[row], kind="stable").tolist()
         if len(classes) < 2:
             raise ValueError(f"the model has one class only, {classes[0]!r}: there are no odds")
-        for one in (label, against):
-            if one is not None and one not in classes:
-                raise ValueError(f"{one!r} is not a class; the classes are {classes}")
-        second = None if against is None else classes.index(against)
-        first = next(c for c in ranked if c != second) if label is None else classes.index(label)
+        second = None if against is None else class_index(against, classes)
+        first = next(c for c in ranked if c != second) if label is None else class_index(label, classes)
         second = next(c for c in ranked if c != first) if second is None else second
         if first == second:
             raise ValueError(f"label and against are both {label!r}; give two classes")

@@ -285,14 +285,6 @@ def parents_of(model: OfClasses) -> dict[Any, Parents]:
     return {None: informed(tree, nats)}
 
 
-def class_number(classes: Array, label: Any) -> int:
-    """Return the index of a label among the classes; raise ValueError if it is unknown."""
-    labels: list[Any] = classes.tolist()
-    if label not in labels:
-        raise ValueError(f"{label!r} is not a class; the classes are {labels}")
-    return labels.index(label)
-
-
 def given_class_numbers(classes: Array, y: Any, X: Any) -> Array | None:
     """Return the class index of each row, (n,), and None without labels; ValueError if there are labels and no rows."""
     if y is None:
