@@ -199,7 +199,7 @@ class Classifier(ClassifierMixin, Decides):
         Returns
         -------
         Explanation
-            Holds n·C·d numbers: for some rows, not for millions. Columns that the model ignores have no factor.
+            Holds up to 2·n·C·d numbers: for some rows, not for millions. Columns that the model ignores have no factor.
         """
         source, posterior = self._source(X), self._posterior
         require_in_memory(source.table, "explain")
@@ -213,12 +213,14 @@ class Classifier(ClassifierMixin, Decides):
             log_factors = posterior.explaining_factors(batch)
             if has_words:
                 words[batch.start] = word_factors_of(posterior, batch, log_factors)
-            return log_factors
+            shares = posterior.has_shared_factors
+            apart = [posterior.explaining_factors(batch, with_shared=False)] if shares else []
+            return np.stack([log_factors, *apart], axis=1)
 
-        log_factors = source.map(factors)
+        log_factors, *apart = source.map(factors).swapaxes(0, 1)
         values = np.concatenate([rows[start] for start in sorted(rows)])  # threads may finish in any order
         of_words = tuple(row for start in sorted(words) for row in words[start])
-        return explanation_of(posterior, self.classes_, values, log_factors, of_words)
+        return explanation_of(posterior, self.classes_, values, log_factors, next(iter(apart), None), of_words)
 
     @partial(explain_unknown_keywords, groups={}, wanted=OF_SAMPLING)
     def sample(

@@ -66,7 +66,7 @@ def read_batch(model: OfClasses, X: Any) -> Batch:
 def cells_of(rows: Batch, column: int) -> Array:
     """Return the cells of a column as numbers or codes, NaN where missing; all NaN in another kind of column.
 
-    Numbers beyond ±1e150 are that: a column that no density models may hold infinity, which has no place on an axis.
+    Numbers beyond ±1e150 are that: greater ones have no place on an axis, whose margins would overflow.
     """
     schema = rows.schema
     if schema.columns[column].kind not in ("continuous", "categorical"):
