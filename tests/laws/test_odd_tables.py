@@ -1,4 +1,7 @@
-"""What `fit` learns from an odd table, `save` writes and `load` gives back bit for bit; or `fit` says why not."""
+"""What `fit` learns from an odd table, `save` writes and `load` gives back bit for bit; or `fit` says why not.
+
+A warning of NumPy in a fit is an error, as any warning in a test is. Infinite numbers have one answer in every call.
+"""
 
 import copy
 import functools
@@ -65,6 +68,23 @@ def _zero_weights(counts):
     return X, y, np.where(np.arange(120) % 3, weight, 0.0)
 
 
+def _two_weights(counts):
+    X, y, weight = usual(12, counts)
+    return X, y, np.where(np.isin(np.arange(12), [int(y.argmin()), int(y.argmax())]), weight, 0.0)
+
+
+def _constant(counts):
+    X, y, weight = usual(30, counts)
+    return pl.concat([X[:1]] * 30), y, weight
+
+
+def _scaled(factor, counts):
+    if counts:
+        return None
+    X, y, weight = usual(30)
+    return X.with_columns(pl.selectors.float() * factor), y, weight
+
+
 def _twice(counts):
     X, y, weight = usual(60, counts)
     return pl.concat([X, X]), np.concatenate([y, y]), np.concatenate([weight, weight])
@@ -86,6 +106,13 @@ TABLES = {
     "rows of weight 0": _zero_weights,
     "every row twice": _twice,
     "a number of 1e300": _largest,
+    "three rows": lambda counts: usual(3, counts),
+    "two rows": lambda counts: usual(2, counts),
+    "one row": lambda counts: usual(1, counts),
+    "constant columns": _constant,
+    "two rows of weight": _two_weights,
+    "numbers near 1e150": lambda counts: _scaled(1e150, counts),
+    "numbers near 1e-150": lambda counts: _scaled(1e-150, counts),
 }
 
 
@@ -101,7 +128,7 @@ def fitted(model, name):
     if drawn is None:
         pytest.skip("a column of counts has no categories and no gaps")
     X, y, weight = drawn
-    weights = {"sample_weight": weight} if name == "rows of weight 0" else {}
+    weights = {} if weight.all() else {"sample_weight": weight}
     if model in REGRESSORS:
         return REGRESSORS[model]().fit(X, y, **weights), X
     if model in TABLES_ALONE:
