@@ -186,6 +186,7 @@ ARGUMENTS = {
     "decision": lambda X, y: None,
 }
 
+
 def calls_with_rows(estimator):
     """Yield the name of each public method of an estimator that takes rows, and the names of its other arguments."""
     for name in dir(type(estimator)):

@@ -242,7 +242,7 @@ def _code(numbers: pl.Series, n: pl.Series, decimal: str) -> str:
     if len(zero):
         return str(zero[0])
     has_exponent = numbers.str.contains(_EXPONENT)
-    exponent, share = numbers.filter(has_exponent), n.filter(has_exponent).sum() / n.sum()
+    exponent, share = numbers.filter(has_exponent), int(n.filter(has_exponent).sum()) / int(n.sum())
     if share > 1.0 - NUMBERS_SHARE and not numbers.str.contains(rf"[{decimal}]|[eE][+-]").any():
         return str(exponent[0])
     if numbers.str.contains(r"^\+[0-9]+$|^0$").all() and numbers.str.starts_with("+").any():

@@ -193,8 +193,7 @@ def numbers_of(labels: LabelColumn) -> Array:
         raise ValueError(
             f"the target {name} holds {kind}, and a regressor predicts numbers; convert it, or use a classifier"
         )
-    source = source_of(table, Schema((column,)), [position])
-    source = replace(source, reader=replace(source.reader, infinity_is_error=False))
+    source = source_of(table, Schema((column,)), [position], infinity_is_error=False)
     found = np.concatenate(list(source.stream(lambda batch: batch.numbers.values[:, 0].astype(np.float64), "reading")))
     infinite = np.flatnonzero(np.isinf(found))
     if len(infinite):

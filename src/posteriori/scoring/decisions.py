@@ -130,8 +130,8 @@ def decide(
         The posterior is a model, or costs or thresholds are no mapping.
     ValueError
         Both or neither of `costs` and `thresholds` are given; a class is unknown, a cost is missing or not finite, a
-        threshold is not in [0, 1], the shape of the posterior does not fit the classes, or a row of it is negative, NaN,
-        or does not sum to 1.
+        threshold is not in [0, 1], the shape of the posterior does not fit the classes, or a row of it holds a negative
+        number or NaN, or does not sum to 1.
 
     References
     ----------

@@ -576,6 +576,7 @@ def source_of(
     progress: Callable[[int], None] | None = None,
     texts: Mapping[int, Bags] | None = None,
     local: bool = False,
+    infinity_is_error: bool = True,
 ) -> LabelledSource:
     """Return the rows of a table as a source, which runs where the engine of the table runs (`engines.ENGINES`).
 
@@ -595,8 +596,10 @@ def source_of(
         As in `RowReader`.
     local : bool, default False
         Whether this process reads all batches, whatever the engine.
+    infinity_is_error : bool, default True
+        As in `RowReader`.
     """
-    reader = RowReader(table, schema, positions, texts=texts or {})
+    reader = RowReader(table, schema, positions, texts=texts or {}, infinity_is_error=infinity_is_error)
     labelling = Labelling(labels, classes, weight, folds, unlabelled_weight, label_model)
     source_class = TableSource if local or isinstance(table, ArrayTable | PolarsTable) else source_class_of(table)
     source: LabelledSource = source_class(reader, labelling, n_jobs, progress)

@@ -29,7 +29,6 @@ from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.schema import Column
 
 
-
 @dataclass(frozen=True)
 class Moments(Sums):
     """Per component and column: the weight of the present cells, their mean, and their scatter Σ w·(x − mean)².

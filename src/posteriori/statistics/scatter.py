@@ -268,7 +268,8 @@ class Scatter(Sums):
     def finite(self) -> Array:
         """Return which columns had no infinite cell and none so large that squared differences overflow."""
         sizes = np.maximum(np.abs(self.shift), np.abs(self.offset)).max(axis=0)
-        return self.cells.finite() & (sizes <= LARGEST) & (np.abs(self.scatter) <= LARGEST_SQUARE).all(axis=(0, 1))
+        squares_fit = (np.abs(self.scatter) <= LARGEST_SQUARE).all(axis=(0, 1))
+        return np.asarray(self.cells.finite() & (sizes <= LARGEST) & squares_fit)
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""

@@ -194,8 +194,9 @@ class WordRepeats(SumsOfRows):
         z, weight, shape = assignment.component, assignment.weight, (assignment.n_components, bags.n_words, LEVELS)
         occurs = level > 0
         place = (z[row].astype(np.int64) * bags.n_words + bags.words) * LEVELS + level - 1
-        exactly = np.bincount(place[occurs], weight[row][occurs], int(np.prod(shape))).astype(np.float64)  # int if empty
-        at_least = np.ascontiguousarray(np.cumsum(exactly.reshape(shape)[:, :, ::-1], axis=2)[:, :, ::-1])
+        exactly = np.bincount(place[occurs], weight[row][occurs], int(np.prod(shape))).reshape(shape)
+        of_floats = exactly.astype(np.float64, copy=False)  # without rows, bincount counts in integers
+        at_least = np.ascontiguousarray(np.cumsum(of_floats[:, :, ::-1], axis=2)[:, :, ::-1])
         bins = np.bincount(z.astype(np.int64) * _TOTALS + _bin_of(total), weight, shape[0] * _TOTALS)
         return cls(n_columns_of(tile), at_least, bins.reshape(shape[0], _TOTALS))
 
