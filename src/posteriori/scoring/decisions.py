@@ -12,7 +12,7 @@ from posteriori.support.suggestions import class_index, find_class
 from posteriori.support.typing import Array
 from posteriori.tables.writing import text_of_label
 
-_ROUNDING = 0.01  # that the sum of the probabilities of a row may miss 1 by, as where they are written with two digits
+_ROUNDING = 0.015  # that the sum of the probabilities of a row may miss 1 by, as where they are written with two digits
 
 
 @dataclass(frozen=True)
