@@ -103,6 +103,7 @@ class SeenCells:
     values: frozenset[str] = frozenset()  # some distinct cells
     n_bounds: int = 0  # words that are bounds, rough numbers or abbreviated ones: <0.5, ~3, 1.2M
     bound: str = ""  # one of these
+    n_whole: int = 0  # numbers that are digits alone
 
     def __add__(self, other: SeenCells) -> SeenCells:
         return SeenCells(
@@ -119,6 +120,7 @@ class SeenCells:
             _some(self.values | other.values, _FEW_VALUES),
             self.n_bounds + other.n_bounds,
             self.bound or other.bound,
+            self.n_whole + other.n_whole,
         )
 
 
@@ -179,6 +181,7 @@ def look_at(cells: pl.Series, decimal: str) -> SeenCells:
         _some(frozenset(words.head(MOST_MARKS + 1)), MOST_MARKS),
         int(n.filter(plain).sum()),
         values=_some(frozenset(distinct.head(_FEW_VALUES + 1)), _FEW_VALUES),
+        n_whole=int(n.filter(distinct.str.contains("^-?[0-9]+$")).sum()),
     )
     if len(words):
         is_bound = ~is_number & tidy.str.contains(_bound(decimal))
@@ -261,7 +264,7 @@ def _code(numbers: pl.Series, n: pl.Series, decimal: str) -> str:
 def _twice(numbers: pl.Series, decimal: str) -> tuple[str, ...]:
     """Return two spellings of one number, such as 1.1 and 1.10; none if there are no such two.
 
-    Those of a number with a fraction come first: they may be versions. 1 and 1.0 are not.
+    Those of a number with a fraction come first: they may be versions, as 1.0 in a few cells beside 1 is not.
     """
     values = to_numbers(numbers, decimal)
     if values.n_unique() == numbers.n_unique():
@@ -353,7 +356,8 @@ def _is_a_quantity(seen: SeenCells) -> bool:
 
 def _keeps_spelling(seen: SeenCells, decimal: str) -> bool:
     """Return whether labels are classes whose names a number would not keep."""
-    has_versions = any(value % 1.0 for value in to_numbers(pl.Series(seen.twice, dtype=pl.String), decimal))
+    fractions = any(value % 1.0 for value in to_numbers(pl.Series(seen.twice, dtype=pl.String), decimal))
+    has_versions = fractions or (bool(seen.twice) and seen.n_whole < NUMBERS_SHARE * seen.n_numbers)
     return len(seen.values) <= _FEW_VALUES and bool(seen.units or seen.repairs or has_versions)
 
 
