@@ -203,7 +203,7 @@ def with_number(X, number):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_an_infinite_number_is_refused_by_every_call_in_the_words_of_fit(model):
+def test_every_call_refuses_infinity_in_the_words_of_fit(model):
     case = CASES.get(model)
     if case is not None and case.takes == "categories":
         pytest.skip("it takes no numbers")

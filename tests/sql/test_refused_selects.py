@@ -133,7 +133,7 @@ def test_sqlglot_is_asked_for_where_it_is_absent(monkeypatch):
 @pytest.mark.parametrize(
     "table", ["a\nb--", "a--", "a /* b */", '"a\nb"', "a\tb", "a\0b", "(SELECT 1) a --", "(SELECT 1)\na"]
 )
-def test_a_table_with_a_comment_or_a_line_break_behind_it_is_refused(table):
+def test_a_table_with_a_comment_or_a_line_break_is_refused(table):
     model = po.NaiveBayes().fit(FEATURES, PENGUINS["species"])
     with pytest.raises(ValueError, match=f"table is {re.escape(repr(table))}, which cannot stand after FROM"):
         model.to_sql(table)
