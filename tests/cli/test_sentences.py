@@ -9,8 +9,8 @@ import pytest
 
 import posteriori as po
 from posteriori.exploring.document import verdict
-from posteriori.fitting.held_out_figures import class_index
 from posteriori.model_selection import out_of_fold
+from posteriori.support.suggestions import class_index
 from tests.cli.command_line import CommandLine
 
 LINE = CommandLine(model="nb", details=False, replaces=True)
@@ -91,7 +91,7 @@ def test_the_scores_of_the_terminal_are_of_the_class_of_interest(table):
 
 
 def test_an_unknown_class_of_interest_is_answered_by_the_classes(table):
-    expected = "'worse' is not a class; the classes are 'bad' and 'good'"
+    expected = "'worse' is not a class; the classes are 'bad', 'good'"
     fitting = ("fit", "t.csv", "--target", "y", "-o", "n.posteriori", "--positive", "worse")
     assert LINE.refused(*fitting) == expected
     fitted()

@@ -44,7 +44,7 @@ def test_expected_figures_are_those_of_python(saved):
     assert "The mix of classes changed" in page
     costs = folder / "costs.json"
     costs.write_text(json.dumps({a: dict.fromkeys("ACG", 1.0) for a in "ACG"}))
-    assert "is not a class of the model" in LINE.refused("evaluate", path, rows, "--expected", "--costs", costs)
+    assert "is not a class; " in LINE.refused("evaluate", path, rows, "--expected", "--costs", costs)
     assert "add --expected" in LINE.refused("evaluate", path, rows, "--against", rows)
     assert "--capacity is for labelled rows" in LINE.refused("evaluate", path, rows, "--expected", "--capacity", "5")
 

@@ -12,6 +12,7 @@ from scipy.special import softmax
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.explain.words import characteristic_words
+from posteriori.registry import find_model
 
 
 @pytest.fixture(scope="module")
@@ -283,3 +284,19 @@ def test_columns_that_the_model_ignores_have_no_factor():
         assert_allclose(explanation.log_joint, model.predict_joint_log_proba(rows[:3]), rtol=1e-12)
         assert "× id" not in explanation.bayes_table(0)
         assert all(set(explanation.known(0, j)) <= {"x", "z"} for j in range(2))
+
+
+@pytest.mark.parametrize("model", ["nb", "tan", "kdb weighted", "cells", "pairs of columns", "aode", "forest"])
+def test_what_classes_share_takes_no_digit_of_the_posterior(model):
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 200))
+    y = np.where(x * z + 0.3 * rng.normal(size=200) > 0, "b", "a")
+    fitted = find_model(model).make(n_jobs=1).fit(pl.DataFrame({"x": x, "z": z}), y)
+    far = pl.DataFrame({"x": [0.5, 0.5], "z": [-1e9, 1e6]})
+    explanation = fitted.explain(far)
+    assert_allclose(explanation.posterior, fitted.predict_proba(far), rtol=1e-9, atol=1e-12)
+    assert_allclose(explanation.relative().posterior, explanation.posterior, rtol=1e-9, atol=1e-12)
+    for row in (0, 1):
+        expected = fitted.predict_log_proba(far)[row]
+        assert_allclose(explanation.log_odds(row, "a", "b").total, expected[0] - expected[1], rtol=1e-9, atol=1e-9)
+        assert_allclose(explanation.row(row).posterior[0], explanation.posterior[row], rtol=1e-12)

@@ -1,6 +1,11 @@
-"""What `fit` learns from an odd table, `save` writes and `load` gives back bit for bit; or `fit` says why not."""
+"""What `fit` learns from an odd table, `save` writes and `load` gives back bit for bit; or `fit` says why not.
 
+A warning of NumPy in a fit is an error, as any warning in a test is. Infinite numbers have one answer in every call.
+"""
+
+import copy
 import functools
+import inspect
 import warnings
 
 import numpy as np
@@ -63,6 +68,23 @@ def _zero_weights(counts):
     return X, y, np.where(np.arange(120) % 3, weight, 0.0)
 
 
+def _two_weights(counts):
+    X, y, weight = usual(12, counts)
+    return X, y, np.where(np.isin(np.arange(12), [int(y.argmin()), int(y.argmax())]), weight, 0.0)
+
+
+def _constant(counts):
+    X, y, weight = usual(30, counts)
+    return pl.concat([X[:1]] * 30), y, weight
+
+
+def _scaled(factor, counts):
+    if counts:
+        return None
+    X, y, weight = usual(30)
+    return X.with_columns(pl.selectors.float() * factor), y, weight
+
+
 def _twice(counts):
     X, y, weight = usual(60, counts)
     return pl.concat([X, X]), np.concatenate([y, y]), np.concatenate([weight, weight])
@@ -84,6 +106,13 @@ TABLES = {
     "rows of weight 0": _zero_weights,
     "every row twice": _twice,
     "a number of 1e300": _largest,
+    "three rows": lambda counts: usual(3, counts),
+    "two rows": lambda counts: usual(2, counts),
+    "one row": lambda counts: usual(1, counts),
+    "constant columns": _constant,
+    "two rows of weight": _two_weights,
+    "numbers near 1e150": lambda counts: _scaled(1e150, counts),
+    "numbers near 1e-150": lambda counts: _scaled(1e-150, counts),
 }
 
 
@@ -99,7 +128,7 @@ def fitted(model, name):
     if drawn is None:
         pytest.skip("a column of counts has no categories and no gaps")
     X, y, weight = drawn
-    weights = {"sample_weight": weight} if name == "rows of weight 0" else {}
+    weights = {} if weight.all() else {"sample_weight": weight}
     if model in REGRESSORS:
         return REGRESSORS[model]().fit(X, y, **weights), X
     if model in TABLES_ALONE:
@@ -142,3 +171,62 @@ def test_what_an_odd_table_gives_is_loaded_as_it_was(model, name, tmp_path):
         before, after = (list(answers(one, rows)) for one in (kept, po.load(path)))
         assert before == after
         assert before
+
+
+# Cells that no call takes ---------------------------------------------------------------------------------------------
+
+
+INFINITE = "Input X contains infinity: column 'x0' holds -?inf in row [01]; replace it by a number, or by NaN if it is"
+INFINITE_COUNT = f"{INFINITE}|column 'x0' holds -?inf"
+# What a method takes beside the rows.
+ARGUMENTS = {
+    "y": lambda X, y: y,
+    "target": lambda X, y: "c" if "c" in X.columns else "x1",
+    "label": lambda X, y: y[0],
+    "decision": lambda X, y: None,
+}
+
+
+def calls_with_rows(estimator):
+    """Yield the name of each public method of an estimator that takes rows, and the names of its other arguments."""
+    for name in dir(type(estimator)):
+        method = getattr(type(estimator), name, None)
+        if not name.startswith(("_", "set_")) and callable(method):
+            _, *names = inspect.signature(method).parameters
+            if names[:1] == ["X"]:
+                yield name, names[1:]
+
+
+def with_number(X, number):
+    """Return three rows of a table, with a number in the second one."""
+    return X[:3].with_columns(x0=pl.Series([1.0, number, 2.0]))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_call_refuses_infinity_in_the_words_of_fit(model):
+    case = CASES.get(model)
+    if case is not None and case.takes == "categories":
+        pytest.skip("it takes no numbers")
+    words = INFINITE_COUNT if case is not None and case.takes == "counts" else INFINITE
+    refused = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        estimator, X = fitted(model, "a constant column")
+        labels = getattr(estimator, "classes_", [0.5, 1.5])
+        y = None if model in TABLES_ALONE or model == "mixture" else [labels[0], labels[1], labels[0]]
+        for name, others in calls_with_rows(estimator):
+
+            def call(number, name=name, others=others):
+                more = {one: ARGUMENTS[one](X, y) for one in others if one in ARGUMENTS}
+                return getattr(copy.deepcopy(estimator), name)(with_number(X, number), **more)
+
+            if not is_refused(functools.partial(call, 3.0), type(estimator)):  # whatever the numbers
+                for number in (np.inf, -np.inf):
+                    with pytest.raises(ValueError, match=words):
+                        pytest.fail(f"{name} takes {number}: {call(number)}")
+                refused.append(name)
+        if hasattr(estimator, "scorer") and model != "regressor":
+            score = estimator.scorer()
+            with pytest.raises(ValueError, match=words):
+                score(with_number(X, np.inf).row(1, named=True))
+    assert len(refused) > 1

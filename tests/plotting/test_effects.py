@@ -112,8 +112,8 @@ def test_a_scale_of_numbers_near_the_largest_stays_finite():
         assert np.isfinite(scale.per_unit_of_axis(numbers, np.ones(2))).all()
 
 
-def test_infinite_cells_have_a_place_on_an_axis():
+def test_the_greatest_numbers_have_a_place_on_an_axis():
     x = np.arange(12.0)[:, np.newaxis]
     model = po.NaiveBayes(distributions="binned", bins=3).fit(x, list("ab") * 6)
-    rows = read_batch(model, np.array([[-np.inf], [3.0], [np.nan], [np.inf]]))
+    rows = read_batch(model, np.array([[-1e300], [3.0], [np.nan], [1e300]]))
     assert_allclose(cells_of(rows, 0), [-1e150, 3.0, np.nan, 1e150])

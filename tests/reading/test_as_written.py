@@ -465,3 +465,34 @@ def test_unseen_categories_of_a_file_say_what_may_be_meant(tmp_path):
     for rows in (tmp_path / "new.csv", po.scan(tmp_path / "new.csv")):
         with pytest.warns(UserWarning, match="'Red': did you mean 'red'"):
             model.predict(rows)
+
+
+@pytest.mark.parametrize("stated", ["-999", "-999.0", "-9.99e2", "-999,0"])
+@pytest.mark.parametrize("written", ["-999", "-999.0", "-999.00"])
+def test_a_stated_number_is_missing_in_every_spelling(stated, written, tmp_path):
+    decimal = "," if "," in stated else "."
+    cells = [written.replace(".", decimal), "099", *(f"{k}{decimal}5" for k in range(20))]
+    (tmp_path / "t.csv").write_text("x;z\n" + "".join(f"{cell};{cells[-1]}\n" for cell in cells))
+    scan = po.scan(tmp_path / "t.csv", missing_values=[stated, "99"], separator=";", decimal=decimal)
+    found = next(scan.parts([slice(0, scan.n_rows)], [0])).frame["x"].to_list()
+    assert found[0] is None
+    assert found[1:] == cells[1:]  # 099 is a code, and no 99
+
+
+@pytest.mark.parametrize(
+    ("odd", "classes"), [("1e0", [0, 1]), ("1.0", [0, 1]), ("01", ["0", "01", "1"]), ("1E0", [0, 1])]
+)
+@pytest.mark.filterwarnings("ignore::posteriori.tables.messages.ReadingWarning")
+def test_one_number_that_is_written_otherwise_is_that_number(odd, classes, tmp_path):
+    y = ["0", "1"] * 30 + [odd]
+    x = [str(k) for k in range(60)] + ["1e2"]
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{a},{b}\n" for a, b in zip(x, y, strict=True)))
+    model = po.NaiveBayes().fit(tmp_path / "t.csv", "y")
+    assert model.classes_.tolist() == classes
+    assert model.schema_.columns[0].kind == "continuous"
+
+
+def test_labels_with_versions_keep_their_spelling(tmp_path):
+    cells = ["1", "1.1", "1.10", "1.0"] * 15
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{k % 7},{cell}\n" for k, cell in enumerate(cells)))
+    assert po.NaiveBayes().fit(tmp_path / "t.csv", "y").classes_.tolist() == ["1", "1.0", "1.1", "1.10"]

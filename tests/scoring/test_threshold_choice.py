@@ -64,7 +64,7 @@ def test_what_cannot_be_chosen_is_said():
         pool.choose_threshold("Adelie", recall=0.5, precision=0.5)
     with pytest.raises(ValueError, match="recall is 90; give a share above 0, and 1 at most"):
         pool.choose_threshold("Adelie", recall=90)
-    with pytest.raises(ValueError, match="'Adele' is not a class of the model; did you mean 'Adelie'"):
+    with pytest.raises(ValueError, match="'Adele' is not a class; did you mean 'Adelie'"):
         pool.choose_threshold("Adele", recall=0.5)
     with pytest.raises(ValueError, match="no held-out row is 'a'"):
         choose_threshold(np.array([0.5]), np.array([False]), "a", Aim(recall=0.5))

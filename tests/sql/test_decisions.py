@@ -40,5 +40,5 @@ def test_the_rule_of_a_select_is_checked():
     model = po.NaiveBayes().fit(BIRDS, "species")
     with pytest.raises(ValueError, match="give costs or thresholds, one of them"):
         model.to_sql(costs=COSTS, thresholds={"Adelie": 0.5})
-    with pytest.raises(ValueError, match="'Adele' is not a class of the model"):
+    with pytest.raises(ValueError, match="'Adele' is not a class"):
         model.to_sql(thresholds={"Adele": 0.5})

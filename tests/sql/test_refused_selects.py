@@ -128,3 +128,18 @@ def test_sqlglot_is_asked_for_where_it_is_absent(monkeypatch):
     monkeypatch.setitem(sys.modules, "sqlglot", None)
     with pytest.raises(ImportError, match=r"to_sql needs sqlglot: pip install sqlglot"):
         model.to_sql()
+
+
+@pytest.mark.parametrize(
+    "table", ["a\nb--", "a--", "a /* b */", '"a\nb"', "a\tb", "a\0b", "(SELECT 1) a --", "(SELECT 1)\na"]
+)
+def test_a_table_with_a_comment_or_a_line_break_is_refused(table):
+    model = po.NaiveBayes().fit(FEATURES, PENGUINS["species"])
+    with pytest.raises(ValueError, match=f"table is {re.escape(repr(table))}, which cannot stand after FROM"):
+        model.to_sql(table)
+
+
+@pytest.mark.parametrize("table", ["a", "s.a", '"a--b"', "a AS b", "(SELECT *\nFROM a -- all\n) b", " a\n"])
+def test_a_name_or_a_select_in_parentheses_stands_after_from(table):
+    model = po.NaiveBayes().fit(FEATURES, PENGUINS["species"])
+    assert table.strip() in model.to_sql(table)

@@ -28,6 +28,7 @@ from posteriori.scoring.fitted import most_probable, warn_of_impossible
 from posteriori.sources import LabelledSource
 from posteriori.support.checks import check_draw, generator
 from posteriori.support.keywords import explain_unknown_keywords
+from posteriori.support.suggestions import class_index
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column
 from posteriori.tables.writing import decode, write_table
@@ -198,7 +199,7 @@ class Classifier(ClassifierMixin, Decides):
         Returns
         -------
         Explanation
-            Holds n·C·d numbers: for some rows, not for millions. Columns that the model ignores have no factor.
+            Holds up to 2·n·C·d numbers: for some rows, not for millions. Columns that the model ignores have no factor.
         """
         source, posterior = self._source(X), self._posterior
         require_in_memory(source.table, "explain")
@@ -212,12 +213,14 @@ class Classifier(ClassifierMixin, Decides):
             log_factors = posterior.explaining_factors(batch)
             if has_words:
                 words[batch.start] = word_factors_of(posterior, batch, log_factors)
-            return log_factors
+            shares = posterior.has_shared_factors
+            apart = [posterior.explaining_factors(batch, with_shared=False)] if shares else []
+            return np.stack([log_factors, *apart], axis=1)
 
-        log_factors = source.map(factors)
+        log_factors, *apart = source.map(factors).swapaxes(0, 1)
         values = np.concatenate([rows[start] for start in sorted(rows)])  # threads may finish in any order
         of_words = tuple(row for start in sorted(words) for row in words[start])
-        return explanation_of(posterior, self.classes_, values, log_factors, of_words)
+        return explanation_of(posterior, self.classes_, values, log_factors, next(iter(apart), None), of_words)
 
     @partial(explain_unknown_keywords, groups={}, wanted=OF_SAMPLING)
     def sample(
@@ -265,19 +268,14 @@ class Classifier(ClassifierMixin, Decides):
         wanted = None if y is None else np.asarray(y)
         if wanted is not None and wanted.shape not in ((), (n,)):
             raise ValueError(f"y is of shape {wanted.shape}; give one class, or one for each of the {n:,} rows to draw")
-        label = None if wanted is None else self._class_indices(np.broadcast_to(wanted, (n,)))
+        label = None
+        if wanted is not None:
+            place = {one: class_index(one, self.classes_.tolist()) for one in dict.fromkeys(wanted.ravel().tolist())}
+            label = np.array([place[one] for one in np.broadcast_to(wanted, (n,)).tolist()])
         parts = self._value.parts.values()
         ranges = [part.ranges if respect_ranges else None for part in parts]
         columns, drawn = posterior.draw(n, label, generator(random_state), ranges)
         return write_table(self.schema_, columns), self.classes_[drawn]
-
-    def _class_indices(self, labels: Array) -> Array:
-        wanted = labels.tolist()
-        positions = [self.target_.lookup.get(label, 0) - 1 for label in wanted]
-        if min(positions) < 0:
-            unseen = wanted[positions.index(-1)]
-            raise ValueError(f"{unseen!r} is not a class; the classes are {self.classes_.tolist()}")
-        return np.array(positions)
 
     @property
     def importance_(self) -> Importance:

@@ -17,7 +17,7 @@ from posteriori.scoring.expected_performance import ExpectedPerformance, expecte
 from posteriori.scoring.prediction_sets import SCORES, PredictionSets, Score, limits, scores_of, sets_within
 from posteriori.scoring.threshold_choice import Aim, ThresholdChoice, choose_threshold
 from posteriori.scoring.venn_abers import ProbabilityIntervals, venn_abers
-from posteriori.support.suggestions import closest
+from posteriori.support.suggestions import class_index
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 
@@ -355,10 +355,7 @@ class Decides(OfClasses):
         return venn_abers(known[:, k], y_true == k, new)
 
     def _position(self, label: Any) -> int:
-        classes = self._value.classes.tolist()
-        if label not in classes:
-            raise ValueError(f"{label!r} is not a class of the model; {closest(str(label), list(map(str, classes)))}")
-        return int(classes.index(label))
+        return class_index(label, self._value.classes.tolist())
 
     def _held_out_posteriors(self, held_out: HeldOut | None) -> tuple[Array, Array]:
         """Return p(y | x) of held-out rows, (m, C), and their classes, (m,)."""

@@ -438,6 +438,7 @@ class JointModel(DensityMixin, Estimator):
         given = list(value.schema.given)
         _check_method(method)
         gaps = {name: one for name, one in imputation.missing_cells(X, given).items() if one.any()}
+        self._source(X).reduce(len)  # refuses cells that fit refuses, in complete rows too
         lacks = {name: one for name, one in gaps.items() if name in names}
         if left := [name for name in gaps if name not in names]:
             warn(f"the missing cells of {quote(left)} stay: the model does not predict dates, text or empty columns")

@@ -7,9 +7,10 @@ from typing import Any
 
 from posteriori.classifiers.estimator import Estimator, OfClasses
 from posteriori.fitting.fitted import FittedValue, TrainingRecord
-from posteriori.fitting.held_out_figures import HeldOutFigures, class_index
+from posteriori.fitting.held_out_figures import HeldOutFigures
 from posteriori.model_selection import in_words
 from posteriori.statistics.row_records import RowFingerprints, hash_rows
+from posteriori.support.suggestions import class_index
 
 
 def record_of(estimator: object) -> TrainingRecord:

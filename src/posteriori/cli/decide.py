@@ -9,8 +9,8 @@ import typer
 
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.models import load_model
-from posteriori.cli.options import AsJson, ModelPath, spellings
-from posteriori.support.suggestions import closest
+from posteriori.cli.options import AsJson, ModelPath
+from posteriori.support.suggestions import class_index
 
 if TYPE_CHECKING:
     from posteriori.scoring.threshold_choice import ThresholdChoice
@@ -44,16 +44,14 @@ def decide(
     """
     estimator = load_model(model)
     labels = estimator.classes_.tolist()
-    spelled = {spelling: one for one in labels for spelling in spellings(one)}
-    if label not in spelled:
-        raise UserError(f"{label!r} is not a class of the model; {closest(label, list(spelled), 'classes')}")
     share = None if capacity is None else _share(capacity)
     with as_user_errors():
-        found = estimator.choose_threshold(spelled[label], precision=precision, recall=recall, capacity=share)
+        position = class_index(label, labels)
+        found = estimator.choose_threshold(labels[position], precision=precision, recall=recall, capacity=share)
     if as_json:
         from posteriori.cli.tables import print_json
 
-        print_json({"command": "decide", "model": str(model), "class": spelled[label], **_facts(found)})
+        print_json({"command": "decide", "model": str(model), "class": labels[position], **_facts(found)})
         return
     typer.echo(str(found))
     name = shlex.quote(f"{label}={found.written}")

@@ -124,11 +124,10 @@ def sql(
     else:
         refuse_given({"--threshold": bool(threshold), "--costs": costs is not None}, "classes", "predicts a number")
     more: dict[str, Any] = {} if coverage is None else {"coverage": coverage}
-    labels = estimator.classes_.tolist() if isinstance(estimator, Classifier) else []
     if threshold:
-        more["thresholds"] = named_thresholds(threshold, labels)
+        more["thresholds"] = named_thresholds(threshold)
     if costs is not None:
-        more["costs"] = named_costs(costs, labels)
+        more["costs"] = named_costs(costs)
     kept = None if columns is None else split_names(columns)
     with as_user_errors():
         try:

@@ -151,7 +151,7 @@ def run(arguments: FitArguments) -> dict[str, Any]:
     import polars as pl
 
     if arguments.positive is not None:
-        from posteriori.fitting.held_out_figures import class_index
+        from posteriori.support.suggestions import class_index
 
         with as_user_errors():
             class_index(arguments.positive, sorted(data.description.labels, key=str))  # an error before the fit
@@ -459,7 +459,7 @@ def _asked_for(scored: HeldOut, positive: str | None) -> HeldOut:
     """Return the predictions with the class of interest: the given one, else the rarer of two."""
     if positive is None:
         return replace(scored, positive=scored.figures.of_interest)
-    from posteriori.fitting.held_out_figures import class_index
+    from posteriori.support.suggestions import class_index
 
     return replace(scored, positive=class_index(positive, scored.classes.tolist()))
 

@@ -14,7 +14,7 @@ import typer
 
 from posteriori.cli.messages import UserError
 from posteriori.registry import MODELS, REGRESSORS, ModelSpec, find_model, names_with
-from posteriori.support.suggestions import closest, similar
+from posteriori.support.suggestions import closest, find_class, similar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -319,10 +319,11 @@ def numbers_by_class(name: str, text: str, classes: Sequence[Any]) -> dict[Any, 
         written, equals, given = part.rpartition("=")
         if not equals:
             raise UserError(f"{name} is {text!r}; {form}")
-        if written.strip() not in spelled:
+        position = find_class(written.strip(), classes)
+        if position is None:
             hint = closest(written.strip(), spelled, "classes")
             raise UserError(f"{name} names {written.strip()!r}, which is not a class; {hint}")
-        label = spelled[written.strip()]
+        label = classes[position]
         if label in found:
             raise UserError(f"{name} names {written.strip()!r} twice; name it once")
         try:

@@ -52,12 +52,11 @@ def thresholds_in(given: Sequence[str] | None, classes: Sequence[Any]) -> Decisi
     if not given:
         return None
     with as_user_errors():
-        return decision_of(classes, thresholds=named_thresholds(given, classes))
+        return decision_of(classes, thresholds=named_thresholds(given))
 
 
-def named_thresholds(given: Sequence[str], classes: Sequence[Any]) -> dict[Any, float]:
+def named_thresholds(given: Sequence[str]) -> dict[Any, float]:
     """Return the thresholds of --threshold CLASS=P by class; UserError if a value is malformed."""
-    spelled = _spelled(classes)
     thresholds = {}
     for text in given:
         name, _, share = text.rpartition("=")
@@ -67,7 +66,7 @@ def named_thresholds(given: Sequence[str], classes: Sequence[Any]) -> dict[Any, 
             threshold = -1.0
         if not name or not 0 <= threshold <= 1:
             raise UserError(f"--threshold is {text!r}; write CLASS=P with a probability P from 0 to 1")
-        thresholds[spelled.get(name, name)] = threshold
+        thresholds[name] = threshold
     return thresholds
 
 
@@ -82,21 +81,12 @@ def costs_in(path: Path, classes: Sequence[Any]) -> Decision:
     from posteriori.scoring.decisions import decision_of
 
     with as_user_errors():
-        return decision_of(classes, costs=named_costs(path, classes))
+        return decision_of(classes, costs=named_costs(path))
 
 
-def named_costs(path: Path, classes: Sequence[Any]) -> dict[Any, dict[Any, float]]:
+def named_costs(path: Path) -> dict[Any, dict[Any, float]]:
     """Return the costs of a file by class; UserError if it cannot be read."""
-    costs = _json_costs(path) if path.suffix.lower() == ".json" else _table_costs(path)
-    spelled = _spelled(classes)
-    return {
-        spelled.get(true, true): {spelled.get(decided, decided): cost for decided, cost in of_decision.items()}
-        for true, of_decision in costs.items()
-    }
-
-
-def _spelled(classes: Sequence[Any]) -> dict[str, Any]:
-    return {spelling: label for label in classes for spelling in spellings(label)}
+    return _json_costs(path) if path.suffix.lower() == ".json" else _table_costs(path)
 
 
 def _json_costs(path: Path) -> dict[str, dict[str, float]]:

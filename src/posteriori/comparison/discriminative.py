@@ -25,8 +25,8 @@ from posteriori.reading.texts import text_columns
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema, Table
 from posteriori.tables.arrays import write_column
+from posteriori.tables.batch import require_finite
 from posteriori.tables.blocks import BlockTable, needs_dense
-from posteriori.tables.messages import infinite_cell
 from posteriori.tables.tokenizer import Tokenizer
 
 _MOST_CATEGORIES = 255  # per column, the limit of histogram gradient boosting
@@ -314,14 +314,6 @@ def _with_texts(cells: Array, table: Table, schema: Schema, positions: Any) -> A
     for k, position in enumerate(texts, start=cells.shape[1]):
         out[:, k] = [text or "" for text in table.texts(position, slice(0, table.n_rows))]
     return out
-
-
-def require_finite(numbers: Array, columns: list[Column]) -> None:
-    """Raise ValueError if a number, (n, d), is infinite."""
-    infinite = np.argwhere(np.isinf(numbers))
-    if len(infinite):
-        row, position = infinite[0]
-        raise infinite_cell(columns[position].name, float(numbers[row, position]), int(row))
 
 
 def _cells(table: Table, schema: Schema, positions: Any, largest: float) -> Array:

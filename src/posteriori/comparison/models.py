@@ -13,7 +13,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from sklearn.pipeline import Pipeline
 
 from posteriori.classifiers import GenerativeClassifier
-from posteriori.comparison.discriminative import DiscriminativeClassifier, require_finite
+from posteriori.comparison.discriminative import DiscriminativeClassifier
 from posteriori.fitting.named_columns import categorical_places, kept_places, stated_columns, text_places
 from posteriori.fitting.parameter_groups import columns_of
 from posteriori.networks.classifier import NetworkClassifier
@@ -24,7 +24,7 @@ from posteriori.support.keywords import Wanted
 from posteriori.support.typing import Array
 from posteriori.tables import Blocks, Column, Schema, Table, quote
 from posteriori.tables.arrays import write_column
-from posteriori.tables.batch import read_codes, read_numbers
+from posteriori.tables.batch import read_codes, read_numbers, require_finite
 from posteriori.tables.blocks import BlockTable
 from posteriori.user_warnings import warn
 

@@ -17,6 +17,7 @@ def explanation_of(
     classes: Array,
     values: Array,
     log_factors: Array,
+    apart: Array | None,
     words: Sequence[Mapping[str, WordFactors]] = (),
 ) -> Explanation:
     """Return the explanation of rows, without the columns that the model ignores.
@@ -27,8 +28,8 @@ def explanation_of(
     classes : ndarray (C,)
     values : ndarray of object (n, d)
         The cells of all columns.
-    log_factors : ndarray (n, C, d + P)
-        Those of `Posterior.explaining_factors`.
+    log_factors, apart : ndarray (n, C, d + P)
+        Those of `Posterior.explaining_factors`, with and without what all classes share; None where they share nothing.
     words : sequence of mapping (n)
         The factors of words of each row; empty without columns of counts.
     """
@@ -46,6 +47,7 @@ def explanation_of(
         posterior.is_weighted,
         tuple(words),
         posterior.begins_at_prior,
+        apart=None if apart is None else apart[:, :, kept],
     ).with_pairs([(place[i], place[j]) for i, j in posterior.pairs], log_factors[:, :, d:])
 
 
@@ -53,4 +55,5 @@ def explanation_of_batch(posterior: Posterior, classes: Array, batch: Batch) -> 
     """Return the explanation of the rows of a batch."""
     log_factors = posterior.explaining_factors(batch)
     words = word_factors_of(posterior, batch, log_factors) if posterior.schema.of_kind("counts") else ()
-    return explanation_of(posterior, classes, decode(batch), log_factors, words)
+    apart = posterior.explaining_factors(batch, with_shared=False) if posterior.has_shared_factors else None
+    return explanation_of(posterior, classes, decode(batch), log_factors, apart, words)

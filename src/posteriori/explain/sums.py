@@ -15,6 +15,7 @@ from posteriori.explain.words import WordFactors
 from posteriori.model import log_normalised, log_sum
 from posteriori.support.formatting import cell_text, exponential, plural, shortened
 from posteriori.support.markup import paragraph, table
+from posteriori.support.suggestions import class_index
 from posteriori.support.typing import Array
 
 _MOST_SHOWN = 5  # rows in a notebook
@@ -91,6 +92,9 @@ class Explanation:
     pairs : tuple of tuple of int (P)
         If the model learned what pairs of columns say together beyond each alone, such as "carat with clarity": the
         positions of both. Each has a feature of its own, and these P features are the last ones.
+    apart : ndarray (n, C, d), optional
+        `log_factors` without what all classes share: beside a great shared part, digits that tell classes apart are
+        lost. Default: they share nothing.
 
     Examples
     --------
@@ -113,6 +117,7 @@ class Explanation:
     words: tuple[Mapping[str, WordFactors], ...] = ()
     begins_at_prior: bool = True
     pairs: tuple[tuple[int, int], ...] = ()
+    apart: Array | None = None
 
     def __repr__(self) -> str:
         n_rows, n_classes, d = self.log_factors.shape
@@ -191,6 +196,7 @@ class Explanation:
             feature_names=(*self.feature_names, *names_of_pairs(self.feature_names, both)),
             values=np.concatenate([self.values, cells], axis=1),
             log_factors=np.concatenate([self.log_factors, log_factors[:, :, shown]], axis=2),
+            apart=None if self.apart is None else np.concatenate([self.apart, log_factors[:, :, shown]], axis=2),
             given=self.given and (*self.given, *((),) * len(both)),
             pairs=both,
         )
@@ -239,16 +245,29 @@ class Explanation:
     def row(self, row: int) -> Explanation:
         """Return the explanation of one row."""
         rows = slice(row, row + 1)
-        return replace(self, values=self.values[rows], log_factors=self.log_factors[rows], words=self.words[rows])
+        apart = None if self.apart is None else self.apart[rows]
+        log_factors, words = self.log_factors[rows], self.words[rows]
+        return replace(self, values=self.values[rows], log_factors=log_factors, words=words, apart=apart)
 
     def relative(self) -> Explanation:
         """Return the explanation with each factor divided by that of the class for which it is greatest.
 
         The posterior and the log-odds stay the same, and the greatest factor of each line of `bayes_table` is 1.
         """
-        greatest = self.log_factors.max(axis=1, keepdims=True)
-        log_factors = self.log_factors - np.where(np.isfinite(greatest), greatest, 0.0)
-        return replace(self, log_prior=self.log_prior - self.log_prior.max(), log_factors=log_factors, words=())
+        greatest = self.deciding.max(axis=1, keepdims=True)
+        log_factors = self.deciding - np.where(np.isfinite(greatest), greatest, 0.0)
+        log_prior = self.log_prior - self.log_prior.max()
+        return replace(self, log_prior=log_prior, log_factors=log_factors, words=(), apart=None)
+
+    @property
+    def deciding(self) -> Array:
+        """The log factors without what all classes share, (n, C, d)."""
+        return self.log_factors if self.apart is None else self.apart
+
+    @property
+    def scores(self) -> Array:
+        """Log p(y | x) in nats up to a constant per row, (n, C)."""
+        return np.asarray(self.log_prior + self.deciding.sum(axis=2))
 
     @property
     def log_joint(self) -> Array:
@@ -264,7 +283,7 @@ class Explanation:
     @property
     def posterior(self) -> Array:
         """p(y | x), (n, C)."""
-        posterior: Array = np.exp(log_normalised(self.log_joint))  # NaN in a row that no class can produce
+        posterior: Array = np.exp(log_normalised(self.scores))  # NaN in a row that no class can produce
         return posterior
 
     def log_odds(self, row: int = 0, label: Any = None, against: Any = None) -> LogOdds:
@@ -284,7 +303,7 @@ class Explanation:
         first, second = self.pair(row, label, against)
         with np.errstate(invalid="ignore"):
             prior = float(self.log_prior[first] - self.log_prior[second])
-            factors = self.log_factors[row, first] - self.log_factors[row, second]
+            factors = self.deciding[row, first] - self.deciding[row, second]
         named = dict(zip(self.feature_names, map(float, factors), strict=True))
         words = {name: one.strongest(first, second) for name, one in self.words_of(row).items()}
         return LogOdds(self.classes[first], self.classes[second], prior, named, words)
@@ -340,14 +359,11 @@ class Explanation:
         ValueError
             As `log_odds`.
         """
-        classes, ranked = self.classes.tolist(), np.argsort(-self.log_joint[row], kind="stable").tolist()
+        classes, ranked = self.classes.tolist(), np.argsort(-self.scores[row], kind="stable").tolist()
         if len(classes) < 2:
             raise ValueError(f"the model has one class only, {classes[0]!r}: there are no odds")
-        for one in (label, against):
-            if one is not None and one not in classes:
-                raise ValueError(f"{one!r} is not a class; the classes are {classes}")
-        second = None if against is None else classes.index(against)
-        first = next(c for c in ranked if c != second) if label is None else classes.index(label)
+        second = None if against is None else class_index(against, classes)
+        first = next(c for c in ranked if c != second) if label is None else class_index(label, classes)
         second = next(c for c in ranked if c != first) if second is None else second
         if first == second:
             raise ValueError(f"label and against are both {label!r}; give two classes")
@@ -413,18 +429,23 @@ def merge_classes(explanation: Explanation, keep: Sequence[int]) -> Explanation:
         Positions of the classes that are not merged.
     """
     others = [c for c in range(len(explanation.classes)) if c not in set(keep)]
-    prior, factors = explanation.log_prior, explanation.log_factors[:1]
-    steps = np.concatenate([prior[others][:, np.newaxis], factors[0, others]], axis=1).cumsum(axis=1)
-    chain = np.logaddexp.reduce(steps, axis=0)
-    with np.errstate(invalid="ignore"):
-        merged = np.diff(chain)
-    merged = np.where(np.isnan(merged), 0.0, merged)  # −inf − (−inf): the cells above already have probability 0
+    prior = explanation.log_prior
     classes = np.array([*explanation.classes[list(keep)], f"{len(others)} others"], dtype=object)
+    log_prior = np.append(prior[list(keep)], np.logaddexp.reduce(prior[others]))
+
+    def merged(factors: Array) -> Array:
+        steps = np.concatenate([prior[others][:, np.newaxis], factors[0, others]], axis=1).cumsum(axis=1)
+        with np.errstate(invalid="ignore"):
+            of_others = np.diff(np.logaddexp.reduce(steps, axis=0))
+        of_others = np.where(np.isnan(of_others), 0.0, of_others)  # −inf − (−inf): the cells above have probability 0
+        return np.concatenate([factors[:1, list(keep)], of_others[np.newaxis, np.newaxis]], axis=1)
+
     return dataclasses.replace(
         explanation,
         classes=classes,
-        log_prior=np.append(prior[list(keep)], chain[0]),
-        log_factors=np.concatenate([factors[:, list(keep)], merged[np.newaxis, np.newaxis]], axis=1),
+        log_prior=log_prior,
+        log_factors=merged(explanation.log_factors),
         values=explanation.values[:1],
         words=(),
+        apart=None if explanation.apart is None else merged(explanation.apart),
     )

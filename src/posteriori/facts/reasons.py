@@ -56,12 +56,12 @@ def with_reasons_of_classes(
 
     def reasons(batch: Batch, predicted: pl.Series) -> pl.DataFrame:
         explanation = explanation_of_batch(fitted.posterior, classes, batch)
-        ranked, rows = np.argsort(-explanation.log_joint, axis=1, kind="stable"), np.arange(len(batch))
+        ranked, rows = np.argsort(-explanation.scores, axis=1, kind="stable"), np.arange(len(batch))
         wanted = [place.get(text_of_label(one if label is None else label), -1) for one in predicted.to_list()]
         first = np.where(np.array(wanted) < 0, ranked[:, 0], wanted)
         second = np.where(ranked[:, 0] == first, ranked[:, 1], ranked[:, 0])
         with np.errstate(invalid="ignore"):  # of cells that neither class can produce
-            parts = explanation.log_factors[rows, first] - explanation.log_factors[rows, second]
+            parts = explanation.deciding[rows, first] - explanation.deciding[rows, second]
         starts = explanation.log_prior[first] - explanation.log_prior[second]
         texts = [
             _texts(explanation, *of_row) for of_row in zip(rows.tolist(), first.tolist(), second.tolist(), strict=True)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from posteriori.support.checks import check_not_negative, check_share, require
-from posteriori.support.formatting import cell_text, listed
 
 _ROWS_ARE = ("held-out rows", "training rows", "rows")
 _VERDICTS = ("informative", "uninformative", "overconfident")
@@ -93,22 +90,3 @@ class HeldOutFigures:
         if self.positive is not None:
             return self.positive
         return int(np.argmin(self.true)) if len(self.true) == 2 and all(self.true) else None
-
-
-def class_index(label: Any, classes: Sequence[Any]) -> int:
-    """Return the index of a class by its label, or by the text of its label.
-
-    Raises
-    ------
-    ValueError
-        It is not one of the classes.
-    """
-    known = list(classes)
-    if label in known:
-        return known.index(label)
-    if (spelled := [str(one) for one in known]).count(str(label)):  # 1.0 and True, as Python writes them
-        return spelled.index(str(label))
-    texts = [cell_text(one, None) for one in known]
-    if cell_text(label, None) not in texts:
-        raise ValueError(f"{label!r} is not a class; the classes are {listed([repr(one) for one in known])}")
-    return texts.index(cell_text(label, None))

@@ -209,5 +209,7 @@ def _at_maximum(score: Callable[[int], float]) -> float:
     while abs(best) < FARTHEST and (higher := max(best, best - 1, best + 1, key=score)) != best:
         best = higher
     before, here, after = score(best - 1), score(best), score(best + 1)
+    if not np.isfinite([before, here, after]).all():  # no row is possible without itself
+        return best
     curvature = before - 2.0 * here + after
     return best + (0.5 * (before - after) / curvature if curvature < 0 else 0.0)

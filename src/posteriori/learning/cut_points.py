@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities.categorical import Binned, BinRule, Bins
+from posteriori.densities.categorical import BinRule, Bins
 from posteriori.learning.folds import sums_outside_folds, with_pairs
-from posteriori.model import Block, bins_of, reject_outside
+from posteriori.model import Block, bins_of
 from posteriori.model_cost import COARSE_BINS, fine_bins
 from posteriori.sources import Source
 from posteriori.statistics import Counts, JointStatistics, Moments, TailMoments
@@ -336,13 +336,7 @@ def binned_schema(source: Source, bins: Mapping[int, Bins], n_jobs: int | None =
 
 def _sample(columns: tuple[int, ...]) -> Callable[[Batch], RowSample]:
     size = min(_SAMPLED_ROWS, max(_SAMPLED_CELLS // len(columns), _GRID))
-
-    def accumulate(batch: Batch) -> RowSample:
-        if np.isinf(batch.numbers.values).any():  # no midpoint with another cell exists
-            reject_outside(Block(Binned(), columns), batch)
-        return RowSample.of(batch, columns, size)
-
-    return accumulate
+    return lambda batch: RowSample.of(batch, columns, size)
 
 
 def _count(columns: tuple[int, ...]) -> Callable[[Batch], Counts]:

@@ -46,7 +46,7 @@ def fit_number_pool(
     at_end = np.append((widths[:-1] + widths[1:]) / 2.0, 0.0)  # of the interval around the upper end of each cell
     is_below = cell[:, np.newaxis] <= np.arange(n_cells)
     marginal = np.cumsum(np.bincount(cell, share, n_cells))
-    usual = max(float(share @ (((marginal - is_below) ** 2) @ at_end)), np.finfo(np.float64).tiny)
+    usual = float(share @ (((marginal - is_below) ** 2) @ at_end)) or at_end.sum()  # 0 where targets are in one cell
     centre = np.full(n_members, 1.0 / n_members)
     own, pull = (np.arange(n), cell), penalty * n_members / weight.sum()
 

@@ -15,7 +15,6 @@ from posteriori.model.pair_tables import PairTables
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Column, Schema, Tile, quote
-from posteriori.tables.messages import infinite_cell
 from posteriori.user_warnings import ApproximationWarning, warn
 
 
@@ -146,8 +145,6 @@ def reject_outside(block: Block, batch: Batch) -> None:
         if batch.schema.columns[column].kind == "counts":
             raise _count_outside(block, batch, batch.schema.columns[column], int(i))
         value = float(batch.numbers.values[i, batch.schema.of_kind("continuous").index(column)])
-        if np.isinf(value):
-            raise infinite_cell(name, value, batch.number(i))
         raise ValueError(
             f"column {name!r} holds {value:g} in row {batch.number(i)}, but its distribution is "
             f"{block.density.name}: {block.density.support}; correct the cell or choose another distribution"

@@ -253,16 +253,22 @@ class Posterior:
         """The pairs of columns that have a term of their own in an explanation, by their positions."""
         return list(dict.fromkeys(pair for model in self.models for pair in model.pairs))
 
-    def explaining_factors(self, batch: Batch) -> Array:
+    @property
+    def has_shared_factors(self) -> bool:
+        """Whether `explaining_factors` hold a part that all classes share; of a pool they hold none."""
+        return self.pool is None and any(block.shared for block in self.models[0].blocks)
+
+    def explaining_factors(self, batch: Batch, with_shared: bool = True) -> Array:
         """Return the log factors of the columns, and of P pairs, in nats, (n, C, d + P).
 
-        Those of a pool are the weighted sums of its members', clipped.
+        Those of a pool are the weighted sums of its members', clipped, without what all classes share.
 
         Of a pool that knows partial rows, a factor is relative to that of a row without cells, and the bias of whole
         rows, b + Σ_m w_m log p_m(y | nothing known) − log π, is shared equally by the columns that are known.
         """
         if self.pool is None:
-            return self.models[0].explaining_factors(batch)
+            model = self.models[0]
+            return model.explaining_factors(batch) if with_shared else model.posterior_factors(batch)
         d = len(self.schema.columns)
         total = np.zeros((len(batch), self.models[0].n_classes, d + len(self.pairs)))
         parts, partial = self.pool.parts(batch), self.pool.fading

@@ -25,13 +25,13 @@ from posteriori.plotting.reading import (
     Feature,
     Scale,
     cells_of,
-    class_number,
     evenly,
     given_class_numbers,
     posterior_of,
     read_batch,
 )
 from posteriori.support.formatting import shorten
+from posteriori.support.suggestions import class_index
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 
@@ -408,9 +408,9 @@ def effect_points(feature: Feature, cells: Array, scale: Scale) -> Array:
 
 def _pairs(classes: Array, label: Any, against: Any) -> list[tuple[int, int | None]]:
     """Return the classes of the curves, each with the class of its odds; None for the mean of all classes."""
-    other = None if against is None else class_number(classes, against)
+    other = None if against is None else class_index(against, classes.tolist())
     if label is not None:
-        chosen = [class_number(classes, label)]
+        chosen = [class_index(label, classes.tolist())]
     else:
         chosen = [1] if len(classes) == 2 and other is None else [c for c in range(len(classes)) if c != other]
     if other is None and len(classes) == 2:

@@ -18,6 +18,7 @@ from posteriori.networks.notebooks import beliefs_of
 from posteriori.plotting.canvas import GREY, INK, PALETTE, class_colours, class_names, draw_legend, open_axes
 from posteriori.plotting.reading import parents_of
 from posteriori.support.formatting import percent, shorten
+from posteriori.support.suggestions import class_index
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -448,9 +449,7 @@ def _edges_of(model: OfClasses, label: Any) -> tuple[dict[tuple[str, str], float
         raise ValueError(f"all classes share the tree; leave label={label!r} out")
     if None not in found and label is None:
         raise ValueError(f"each class has a tree of its own; say which: label={next(iter(found))!r}")
-    if label not in found:
-        raise ValueError(f"{label!r} is not a class; the classes are {list(found)}")
-    parents = found[label]
+    parents = found[label if label is None else list(found)[class_index(label, found)]]
     edges = {(parent, child): nats for child, above in parents.items() for parent, nats in above.items()}
     return edges, tuple(parents)
 

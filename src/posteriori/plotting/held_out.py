@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.model_selection.metrics import confusion_matrix
 from posteriori.model_selection.ranking import Ranking
 from posteriori.plotting.canvas import GREY, INK, TURNED, class_colours, class_names, draw_legend, open_axes
-from posteriori.plotting.reading import class_number, class_numbers
+from posteriori.plotting.reading import class_numbers
 from posteriori.support.formatting import count, shorten
+from posteriori.support.suggestions import class_index
 from posteriori.support.typing import Array
 
 if TYPE_CHECKING:
@@ -358,7 +359,7 @@ def _predictions(model: Any, X: Any, y: Any, proba: Any, label: Any = None) -> t
     if len(y_true) != len(posterior):
         raise ValueError(f"proba has {len(posterior)} rows, but there are {len(y_true)} labels")
     every = range(1 if n_classes == 2 else 0, n_classes)
-    return y_true, posterior, every if label is None else [class_number(model.classes_, label)]
+    return y_true, posterior, every if label is None else [class_index(label, model.classes_.tolist())]
 
 
 def _rankings(

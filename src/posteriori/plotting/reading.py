@@ -66,7 +66,7 @@ def read_batch(model: OfClasses, X: Any) -> Batch:
 def cells_of(rows: Batch, column: int) -> Array:
     """Return the cells of a column as numbers or codes, NaN where missing; all NaN in another kind of column.
 
-    Numbers beyond ±1e150 are that: a column that no density models may hold infinity, which has no place on an axis.
+    Numbers beyond ±1e150 are that: greater ones have no place on an axis, whose margins would overflow.
     """
     schema = rows.schema
     if schema.columns[column].kind not in ("continuous", "categorical"):
@@ -283,14 +283,6 @@ def parents_of(model: OfClasses) -> dict[Any, Parents]:
     if any(isinstance(one, dict) for one in tree.values()):
         return {label: informed(tree[label], nats[label]) for label in tree}
     return {None: informed(tree, nats)}
-
-
-def class_number(classes: Array, label: Any) -> int:
-    """Return the index of a label among the classes; raise ValueError if it is unknown."""
-    labels: list[Any] = classes.tolist()
-    if label not in labels:
-        raise ValueError(f"{label!r} is not a class; the classes are {labels}")
-    return labels.index(label)
 
 
 def given_class_numbers(classes: Array, y: Any, X: Any) -> Array | None:

@@ -7,7 +7,15 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from posteriori.reading.dialects import TableFile, TextDialect
-from posteriori.reading.written_numbers import WrittenNumber, WrittenText, as_number, without_marks
+from posteriori.reading.written_numbers import (
+    LEADING_ZERO,
+    WrittenNumber,
+    WrittenText,
+    as_number,
+    to_numbers,
+    with_point,
+    without_marks,
+)
 from posteriori.support.lazy_polars import pl
 from posteriori.tables.polars import exactly
 
@@ -66,6 +74,7 @@ def lazy_text(
         for name, dtype in stated.items()
     }
     frame = pl.scan_csv(source, infer_schema_length=sampled, schema_overrides=overrides, **read)
+    frame = _without_numbers(frame, dialect)
     written = [
         as_number(exactly(name), dtype).alias(name)
         for name, dtype in stated.items()
@@ -73,6 +82,20 @@ def lazy_text(
     ]
     frame = frame.rename(new) if new else frame
     return frame.with_columns(written) if written else frame
+
+
+def _without_numbers(frame: pl.LazyFrame, dialect: TextDialect) -> pl.LazyFrame:
+    """Return cells as missing that are a stated number in another spelling, such as -999.0 for -999; 099 is not 99."""
+    stated = to_numbers(pl.Series(dialect.missing, dtype=pl.String), dialect.decimal).drop_nulls().drop_nans()
+    if not len(stated):
+        return frame
+    numbers, texts = pl.selectors.numeric(), pl.selectors.string()
+    written = with_point(texts, dialect.decimal).cast(pl.Float64, strict=False)
+    is_stated = written.is_in(stated.to_list()) & ~texts.str.contains(LEADING_ZERO)
+    return frame.with_columns(
+        pl.when(~numbers.cast(pl.Float64).is_in(stated.to_list())).then(numbers),
+        pl.when(~is_stated.fill_null(value=False)).then(texts),
+    )
 
 
 def _text_with_na(source: Any, dialect: TextDialect, types: Types, keeping: Sequence[str]) -> pl.LazyFrame:

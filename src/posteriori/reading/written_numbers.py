@@ -103,6 +103,7 @@ class SeenCells:
     values: frozenset[str] = frozenset()  # some distinct cells
     n_bounds: int = 0  # words that are bounds, rough numbers or abbreviated ones: <0.5, ~3, 1.2M
     bound: str = ""  # one of these
+    n_whole: int = 0  # numbers that are digits alone
 
     def __add__(self, other: SeenCells) -> SeenCells:
         return SeenCells(
@@ -119,6 +120,7 @@ class SeenCells:
             _some(self.values | other.values, _FEW_VALUES),
             self.n_bounds + other.n_bounds,
             self.bound or other.bound,
+            self.n_whole + other.n_whole,
         )
 
 
@@ -138,7 +140,7 @@ def look_at_plain(rows: pl.DataFrame, names: Sequence[str], decimal: str) -> dic
     These are nearly all columns of a table, and many are looked at in about the time of one by `look_at`.
     """
     cells, chosen = pl.all(), rows.select(pl.selectors.by_name(*names))
-    numbers = _plain(cells, decimal).cast(pl.Float64, strict=False)
+    numbers = with_point(cells, decimal).cast(pl.Float64, strict=False)
     asked = {
         "n": cells.count(),
         "n_numbers": is_plain_number(cells, decimal).sum(),
@@ -179,6 +181,7 @@ def look_at(cells: pl.Series, decimal: str) -> SeenCells:
         _some(frozenset(words.head(MOST_MARKS + 1)), MOST_MARKS),
         int(n.filter(plain).sum()),
         values=_some(frozenset(distinct.head(_FEW_VALUES + 1)), _FEW_VALUES),
+        n_whole=int(n.filter(distinct.str.contains("^-?[0-9]+$")).sum()),
     )
     if len(words):
         is_bound = ~is_number & tidy.str.contains(_bound(decimal))
@@ -187,7 +190,12 @@ def look_at(cells: pl.Series, decimal: str) -> SeenCells:
     if not n_numbers:
         return seen
     signs = frozenset(["without plus signs"] if numbers.str.contains(r"^[^0-9]*\+").any() else ())
-    seen += SeenCells(code=_code(numbers, decimal), twice=_twice(numbers, decimal), odd=_odd(numbers), repairs=signs)
+    seen += SeenCells(
+        code=_code(numbers, n.filter(is_number), decimal),
+        twice=_twice(numbers, decimal),
+        odd=_odd(numbers),
+        repairs=signs,
+    )
     written = distinct.filter(is_number & ~plain)
     if not len(written):
         return seen
@@ -224,20 +232,21 @@ def _repairs(written: pl.Series, decimal: str) -> Iterable[str]:
         yield "in parentheses or with a minus behind as negative"
 
 
-def _code(numbers: pl.Series, decimal: str) -> str:
-    """Return a cell that shows that written numbers are codes, not quantities; empty if none does.
+def _code(numbers: pl.Series, n: pl.Series, decimal: str) -> str:
+    """Return a cell that shows that written numbers, in n cells each, are codes, not quantities; empty if none does.
 
-    Codes have leading zeros (00123); exponents without sign where nothing has a fraction (1E2); plus signs on all of
-    them (+49); a minus behind digits that also occur without it (the grades 2 and 2-); or so many digits that 64 bits
-    do not hold them, or confuse two of them.
+    Codes have leading zeros (00123); exponents without sign in more than a few cells, where nothing has a fraction
+    (1E2); plus signs on all of them (+49); a minus behind digits that also occur without it (the grades 2 and 2-); or
+    so many digits that 64 bits do not hold them, or confuse two of them.
     """
     if not numbers.str.contains(_LIKE_A_CODE).any():
         return ""
     zero = numbers.filter(numbers.str.contains(LEADING_ZERO))
     if len(zero):
         return str(zero[0])
-    exponent = numbers.filter(numbers.str.contains(_EXPONENT))
-    if len(exponent) and not numbers.str.contains(rf"[{decimal}]|[eE][+-]").any():
+    has_exponent = numbers.str.contains(_EXPONENT)
+    exponent, share = numbers.filter(has_exponent), int(n.filter(has_exponent).sum()) / int(n.sum())
+    if share > 1.0 - NUMBERS_SHARE and not numbers.str.contains(rf"[{decimal}]|[eE][+-]").any():
         return str(exponent[0])
     if numbers.str.contains(r"^\+[0-9]+$|^0$").all() and numbers.str.starts_with("+").any():
         return str(numbers.filter(numbers.str.starts_with("+"))[0])
@@ -253,7 +262,10 @@ def _code(numbers: pl.Series, decimal: str) -> str:
 
 
 def _twice(numbers: pl.Series, decimal: str) -> tuple[str, ...]:
-    """Return two spellings of one number, such as 1.1 and 1.10; none if there are no such two."""
+    """Return two spellings of one number, such as 1.1 and 1.10; none if there are no such two.
+
+    Those of a number with a fraction come first: they may be versions, as 1.0 in a few cells beside 1 is not.
+    """
     values = to_numbers(numbers, decimal)
     if values.n_unique() == numbers.n_unique():
         return ()
@@ -261,7 +273,9 @@ def _twice(numbers: pl.Series, decimal: str) -> tuple[str, ...]:
     numbers, values = numbers.filter(~is_zero), values.filter(~is_zero)
     if values.n_unique() == numbers.n_unique():
         return ()
-    same = numbers.filter(values == values.filter(values.is_duplicated()).min()).unique().sort()
+    several = values.filter(values.is_duplicated())
+    fractions = several.filter(several % 1.0 != 0.0)
+    same = numbers.filter(values == (fractions if len(fractions) else several).min()).unique().sort()
     return tuple(same.head(2).to_list())
 
 
@@ -318,7 +332,7 @@ def type_of_cells(
         if seen.code or mixed:
             remark = f"column {name!r} holds {mixed}, and stays text; write all cells in one unit" if mixed else ""
             return WrittenText(not mixed, remark)
-        if role == "label" and _keeps_spelling(seen):
+        if role == "label" and _keeps_spelling(seen, decimal):
             return WrittenText(True)
     repairs = sorted({*seen.repairs, *(f"without {unit!r}" for unit in seen.units)})
     if seen.twice:
@@ -340,9 +354,11 @@ def _is_a_quantity(seen: SeenCells) -> bool:
     return len(seen.values) > _FEW_VALUES and seen.n_numbers >= _QUANTITY_SHARE * (seen.n_numbers + seen.n_words)
 
 
-def _keeps_spelling(seen: SeenCells) -> bool:
+def _keeps_spelling(seen: SeenCells, decimal: str) -> bool:
     """Return whether labels are classes whose names a number would not keep."""
-    return len(seen.values) <= _FEW_VALUES and bool(seen.units or seen.repairs or seen.twice)
+    fractions = any(value % 1.0 for value in to_numbers(pl.Series(seen.twice, dtype=pl.String), decimal))
+    has_versions = fractions or (bool(seen.twice) and seen.n_whole < NUMBERS_SHARE * seen.n_numbers)
+    return len(seen.values) <= _FEW_VALUES and bool(seen.units or seen.repairs or has_versions)
 
 
 def _mixed_units(seen: SeenCells) -> str:
@@ -423,10 +439,10 @@ def _bound(decimal: str) -> str:
 
 def is_plain_number(cells: Any, decimal: str) -> Any:
     """Return whether each string is a number without a unit and separators of thousands, finite or not."""
-    return _plain(cells, decimal).cast(pl.Float64, strict=False).is_not_nan().fill_null(value=False)
+    return with_point(cells, decimal).cast(pl.Float64, strict=False).is_not_nan().fill_null(value=False)
 
 
-def _plain(cells: Any, decimal: str) -> Any:
+def with_point(cells: Any, decimal: str) -> Any:
     """Return cells with a point as decimal mark; where it is a comma, a point between thousands makes no number."""
     return (
         cells if decimal == "." else cells.str.replace_all(".", "..", literal=True).str.replace(",", ".", literal=True)
@@ -435,7 +451,7 @@ def _plain(cells: Any, decimal: str) -> Any:
 
 def to_numbers(cells: pl.Series, decimal: str, units: Sequence[str] | None = None) -> pl.Series:
     """Return strings that are numbers as floats; others are missing, and so are those with other units than `units`."""
-    values: pl.Series = _plain(cells, decimal).cast(pl.Float64, strict=False)
+    values: pl.Series = with_point(cells, decimal).cast(pl.Float64, strict=False)
     if units and units[0] in _SHARES:
         values = pl.select(pl.when(values == 0.0).then(values)).to_series()  # 0.12 is not 12 %
     is_open = values.is_null() & cells.is_not_null()
@@ -457,7 +473,7 @@ def to_numbers(cells: pl.Series, decimal: str, units: Sequence[str] | None = Non
 
 def as_number(cells: pl.Expr, dtype: WrittenNumber) -> pl.Expr:
     """Return written numbers as floats, and marks as missing; another string is an error of polars that names it."""
-    plain = _plain(cells, dtype.decimal)
+    plain = with_point(cells, dtype.decimal)
     if dtype.is_plain or not dtype.repairs:
         return without_marks(plain, dtype.marks, cells).cast(pl.Float64)
 

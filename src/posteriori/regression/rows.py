@@ -161,26 +161,13 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
         most=MOST_EVALUATED_BY_ALL,
     ).dealt_by_cells(seed)
     target = Column(name, "continuous", dtype=str(given.table.data_type(given.position)))
-    batch = _cells_of(folded)
-    _reject_infinite(batch)
-    return NumberRows(folded, target, y[folded.evaluated], batch, y, unit)
+    return NumberRows(folded, target, y[folded.evaluated], _cells_of(folded), y, unit)
 
 
 def _in_quantiles(given: LabelColumn, y: Array, counted: Array) -> LabelColumn:
     """Return the quantiles that targets lie in as labels, so that folds are spread evenly over them."""
     codes = np.searchsorted(TargetCuts.of(counted, _CLASSES).cuts, y, side="left")
     return LabelColumn(ArrayTable(codes[:, np.newaxis], "y"), name=given.name, cut_from=given.target_place)
-
-
-def _reject_infinite(batch: Batch) -> None:
-    """Raise ValueError if a cell is infinite."""
-    rows, places = np.nonzero(np.isinf(batch.numbers.values))
-    if len(rows):
-        name = batch.schema.names[batch.schema.of_kind("continuous")[places[0]]]
-        raise ValueError(
-            f"Input X contains infinity: column {name!r} holds {batch.numbers.values[rows[0], places[0]]:g} in row "
-            f"{batch.number(rows[0])}; replace it, or leave out such rows"
-        )
 
 
 def reject_missing(y: Array) -> None:
@@ -206,7 +193,7 @@ def numbers_of(labels: LabelColumn) -> Array:
         raise ValueError(
             f"the target {name} holds {kind}, and a regressor predicts numbers; convert it, or use a classifier"
         )
-    source = source_of(table, Schema((column,)), [position])
+    source = source_of(table, Schema((column,)), [position], infinity_is_error=False)
     found = np.concatenate(list(source.stream(lambda batch: batch.numbers.values[:, 0].astype(np.float64), "reading")))
     infinite = np.flatnonzero(np.isinf(found))
     if len(infinite):

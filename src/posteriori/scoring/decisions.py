@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.support.suggestions import closest
+from posteriori.support.suggestions import class_index, find_class
 from posteriori.support.typing import Array
 from posteriori.tables.writing import text_of_label
+
+_ROUNDING = 0.015  # that the sum of the probabilities of a row may miss 1 by, as where they are written with two digits
 
 
 @dataclass(frozen=True)
@@ -63,41 +65,33 @@ def decision_of(
     ):
         if given is not None and not isinstance(given, Mapping):
             raise TypeError(f"{what} is a {type(given).__name__}; name the classes, {what}={example}")
-    position = {label: k for k, label in enumerate(classes)}
     others: tuple[Any, ...] = ()
     if thresholds is not None:
         found = []
         for label, threshold in thresholds.items():
             if not 0.0 <= threshold <= 1.0:
                 raise ValueError(f"the threshold of {label!r} is {threshold}; give a probability from 0 to 1")
-            found.append((_index(position, label), float(threshold)))
+            found.append((class_index(label, classes), float(threshold)))
         return Decision(thresholds=tuple(found))
     assert costs is not None
     if all(isinstance(one, Mapping) for one in costs.values()):
-        named = [label for one in costs.values() for label in one if label not in position]
+        named = [label for one in costs.values() for label in one if find_class(label, classes) is None]
         others = tuple(label for label in dict.fromkeys(named) if named.count(label) == len(classes))
     cost = np.full((len(classes), len(classes) + len(others)), np.nan)
     np.fill_diagonal(cost, 0.0)
-    actions = position | {label: len(classes) + k for k, label in enumerate(others)}
+    actions = [*classes, *others]
     for true, of_decision in costs.items():
         if not isinstance(of_decision, Mapping):
             raise TypeError(f"the costs where {true!r} is true are {of_decision!r}; name them, {{decided class: cost}}")
         for decided, value in of_decision.items():
             if not np.isfinite(value):
                 raise ValueError(f"the cost of {decided!r} where {true!r} is true is {value}; give a number")
-            cost[_index(position, true), _index(actions, decided)] = value
+            cost[class_index(true, classes), class_index(decided, actions)] = value
     unknown = np.argwhere(np.isnan(cost))
     if len(unknown):
-        true, decided = classes[unknown[0, 0]], [*classes, *others][unknown[0, 1]]
+        true, decided = classes[unknown[0, 0]], actions[unknown[0, 1]]
         raise ValueError(f"the costs lack that of deciding {decided!r} where {true!r} is true; add it")
     return Decision(cost, others=others)
-
-
-def _index(position: Mapping[Any, int], label: Any) -> int:
-    if label not in position:
-        hint = closest(str(label), list(map(str, position)), "classes")
-        raise ValueError(f"{label!r} is not a class of the model; {hint}")
-    return position[label]
 
 
 def decide(
@@ -136,7 +130,8 @@ def decide(
         The posterior is a model, or costs or thresholds are no mapping.
     ValueError
         Both or neither of `costs` and `thresholds` are given; a class is unknown, a cost is missing or not finite, a
-        threshold is not in [0, 1], or the shape of the posterior does not fit the classes.
+        threshold is not in [0, 1], the shape of the posterior does not fit the classes, or a row of it holds a negative
+        number or NaN, or does not sum to 1.
 
     References
     ----------
@@ -163,6 +158,13 @@ def decide(
     labels = np.asarray(classes)
     if p.ndim != 2 or p.shape[1] != len(labels):
         raise ValueError(f"the posterior has shape {p.shape}; give one column for each of the {len(labels)} classes")
+    sums_to_1 = (np.abs(p.sum(axis=1) - 1.0) <= _ROUNDING) & (p >= 0.0).all(axis=1)  # False for NaN
+    if not sums_to_1.all():
+        row = int(np.argmin(sums_to_1))
+        raise ValueError(
+            f"row {row} of the posterior is {p[row].tolist()}; give probabilities that sum to 1, or leave out a row "
+            "that no class can produce"
+        )
     rule = decision_of(labels.tolist(), costs, thresholds)
     chosen: Array = (np.array(rule.labels(labels.tolist())) if rule.others else labels)[rule.choose(p)]
     return chosen

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from posteriori.support.suggestions import class_index
 from posteriori.support.typing import Array
 
 Score = Literal["probability", "cumulative", "density"]
@@ -56,13 +57,11 @@ class PredictionSets:
         ValueError
             There is not one label per row, or a label is not a class.
         """
-        labels, place = list(y_true), {label: k for k, label in enumerate(self.classes.tolist())}
+        labels, classes = list(y_true), self.classes.tolist()
         if len(labels) != len(self):
             raise ValueError(f"there are {len(labels)} labels, and {len(self)} sets; give one per row")
-        unknown = next((one for one in labels if one not in place), None)
-        if unknown is not None:
-            raise ValueError(f"{unknown!r} is not a class; the classes are {self.classes.tolist()}")
-        return np.asarray(self.included[np.arange(len(self)), [place[one] for one in labels]])
+        place = {label: class_index(label, classes) for label in dict.fromkeys(labels)}
+        return np.asarray(self.included[np.arange(len(self)), [place[label] for label in labels]])
 
 
 def scores_of(posterior: Array, score: Score) -> Array:

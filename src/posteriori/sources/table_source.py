@@ -26,7 +26,7 @@ from posteriori.support.threads import in_order, n_threads
 from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Bags, Batch, Column, Schema, Table, quote
 from posteriori.tables.arrays import ArrayTable
-from posteriori.tables.batch import Times, read_codes, read_numbers
+from posteriori.tables.batch import Times, read_codes, read_numbers, require_finite
 from posteriori.tables.blocks import TableWithCounts, no_counts
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.polars import LazyTable, PolarsTable, StreamedTable
@@ -108,6 +108,7 @@ class RowReader:
     first: int = 0  # the number of the first row, where the table is a part of a longer one: for messages
     # whether a category that the schema lacks is an error, because the schema was inferred from the first rows
     unseen_is_error: bool = False
+    infinity_is_error: bool = True  # False for a target, whose reader has its own words
     numeric_only: bool = False  # whether categorical columns are left unread, as if all their cells were missing
     # the counts of the words of columns of text in all rows, where they were counted before, by their positions in the
     # schema
@@ -116,7 +117,8 @@ class RowReader:
     def cells(self, rows: slice) -> tuple[Array, Array, dict[str, int]]:
         """Return the numbers (n, d) and codes (n, d) of some rows, and the number of unseen categories per column.
 
-        Raises UnseenCategoryError if a category is unseen, and `unseen_is_error`.
+        Raises ValueError if a number is infinite, and UnseenCategoryError if a category is unseen and
+        `unseen_is_error`.
         """
         if self.kept is not None:
             return self.kept.numbers[rows], self.kept.codes[rows], {}
@@ -151,6 +153,8 @@ class RowReader:
             return np.full((n_rows, len(continuous)), np.nan)
         columns = [schema.columns[j] for j in read]
         numbers = read_numbers(self.table, [self.positions[j] for j in read], columns, rows, times)
+        if self.infinity_is_error:
+            require_finite(numbers, columns, self.first + (rows.start or 0))
         if len(read) == len(continuous):
             return numbers
         filled = np.full((n_rows, len(continuous)), np.nan, numbers.dtype)
@@ -572,6 +576,7 @@ def source_of(
     progress: Callable[[int], None] | None = None,
     texts: Mapping[int, Bags] | None = None,
     local: bool = False,
+    infinity_is_error: bool = True,
 ) -> LabelledSource:
     """Return the rows of a table as a source, which runs where the engine of the table runs (`engines.ENGINES`).
 
@@ -591,8 +596,10 @@ def source_of(
         As in `RowReader`.
     local : bool, default False
         Whether this process reads all batches, whatever the engine.
+    infinity_is_error : bool, default True
+        As in `RowReader`.
     """
-    reader = RowReader(table, schema, positions, texts=texts or {})
+    reader = RowReader(table, schema, positions, texts=texts or {}, infinity_is_error=infinity_is_error)
     labelling = Labelling(labels, classes, weight, folds, unlabelled_weight, label_model)
     source_class = TableSource if local or isinstance(table, ArrayTable | PolarsTable) else source_class_of(table)
     source: LabelledSource = source_class(reader, labelling, n_jobs, progress)

@@ -274,18 +274,24 @@ def kept_columns(schema: Schema, columns: Sequence[str] | None) -> list[str]:
 
 
 def table_of(table: str, dialect: Dialect) -> str:
-    """Return a table as it stands after FROM; ValueError if it cannot stand there."""
+    """Return a table as it stands after FROM; ValueError if it cannot stand there.
+
+    A comment or a line break behind it would change what follows.
+    """
     try:
         parsed: Any = sqlglot.parse(f"SELECT 1 FROM {table}\n", dialect=dialect.name) if isinstance(table, str) else []
     except sqlglot.errors.SqlglotError:
         parsed = []
     clauses = [key for key, value in parsed[0].args.items() if value] if len(parsed) == 1 and parsed[0] else []
-    if not set(clauses) <= {"expressions", "from", "from_", "joins", "laterals", "kind"} or not clauses:
+    is_clause = bool(clauses) and {*clauses} <= {"expressions", "from", "from_", "joins", "laterals", "kind"}
+    text = table.strip() if is_clause else ""
+    outside = text.rpartition(")")[2] if text.startswith("(") else text
+    if not is_clause or not outside.isprintable() or sqlglot.tokenize(table, dialect.name)[-1].comments:
         raise ValueError(
             f"table is {table!r}, which cannot stand after FROM in {dialect.name}; give a name, quoted if it is not a "
             "plain word, or a SELECT in parentheses"
         )
-    return table.strip()
+    return text
 
 
 # Scores ---------------------------------------------------------------------------------------------------------

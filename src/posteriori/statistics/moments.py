@@ -23,12 +23,10 @@ from posteriori.statistics.sums import (
     squares_left,
     variance_of_all,
 )
-from posteriori.support.checks import LARGEST_SQUARE, check_equal, check_numbers
+from posteriori.support.checks import LARGEST, LARGEST_SQUARE, check_equal, check_numbers
 from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.schema import Column
-
-_LARGEST_SQUARE = 1e150  # largest magnitude of a mean, so that squared differences between means are finite
 
 
 @dataclass(frozen=True)
@@ -138,7 +136,8 @@ class Moments(Sums):
 
     def finite(self) -> Array:
         """Return which columns had no infinite cell and none so large that squared differences overflow."""
-        return np.asarray(((np.abs(self.mean) < _LARGEST_SQUARE) & np.isfinite(self.scatter)).all(axis=0))
+        sizes = np.maximum(np.abs(self.shift), np.abs(self.offset))  # NaN is not below any bound
+        return np.asarray(((sizes <= LARGEST) & (self.scatter <= LARGEST_SQUARE)).all(axis=0))
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""

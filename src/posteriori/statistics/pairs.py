@@ -249,7 +249,7 @@ class Pairs(Sums):
 
     def finite(self) -> Array:
         """Return which columns can be computed with, (d,): no cell is infinite or has a square that overflows."""
-        usable = self.numbers.finite() & np.isfinite(self.together.cross).all(axis=(0, 1))
+        usable = self.numbers.finite() & (np.abs(self.together.cross) <= LARGEST_SQUARE).all(axis=(0, 1))
         return self._interleaved(usable, self.codes.finite())
 
     def is_exact(self) -> bool:

@@ -20,7 +20,7 @@ from posteriori.statistics.moments import (
     weights_left,
 )
 from posteriori.statistics.sums import Axes, Sums, difference, gather, indefinite, ratio, squares_left, variance_of_all
-from posteriori.support.checks import LARGEST_SQUARE, check_numbers, require
+from posteriori.support.checks import LARGEST, LARGEST_SQUARE, check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Numbers
 from posteriori.tables.schema import Column
@@ -267,7 +267,9 @@ class Scatter(Sums):
 
     def finite(self) -> Array:
         """Return which columns had no infinite cell and none so large that squared differences overflow."""
-        return self.cells.finite() & np.isfinite(self.scatter).all(axis=(0, 1))
+        sizes = np.maximum(np.abs(self.shift), np.abs(self.offset)).max(axis=0)
+        squares_fit = (np.abs(self.scatter) <= LARGEST_SQUARE).all(axis=(0, 1))
+        return np.asarray(self.cells.finite() & (sizes <= LARGEST) & squares_fit)
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""

@@ -195,7 +195,8 @@ class WordRepeats(SumsOfRows):
         occurs = level > 0
         place = (z[row].astype(np.int64) * bags.n_words + bags.words) * LEVELS + level - 1
         exactly = np.bincount(place[occurs], weight[row][occurs], int(np.prod(shape))).reshape(shape)
-        at_least = np.ascontiguousarray(np.cumsum(exactly[:, :, ::-1], axis=2)[:, :, ::-1])
+        of_floats = exactly.astype(np.float64, copy=False)  # without rows, bincount counts in integers
+        at_least = np.ascontiguousarray(np.cumsum(of_floats[:, :, ::-1], axis=2)[:, :, ::-1])
         bins = np.bincount(z.astype(np.int64) * _TOTALS + _bin_of(total), weight, shape[0] * _TOTALS)
         return cls(n_columns_of(tile), at_least, bins.reshape(shape[0], _TOTALS))
 

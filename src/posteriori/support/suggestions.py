@@ -1,10 +1,13 @@
-"""Hints for errors about unknown names: the most similar known name, or the list of known names."""
+"""Look-ups of names and classes, with hints at the most similar known name, or the list of known names."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
 from typing import Any
+
+from posteriori.support.formatting import cell_text
 
 _MOST_LISTED = 8
 
@@ -46,3 +49,34 @@ def closest(name: Any, names: Iterable[Any], kind: str = "") -> str:
     if kind:
         return f"the {kind} are {shown}{more}"
     return f"there {'are' if len(known) > 1 else 'is'} {shown}{more}"
+
+
+def find_class(label: Any, classes: Iterable[Any]) -> int | None:
+    """Return the position of the class that a label equals or writes otherwise, such as '1' for 1.0; None for none.
+
+    Two texts are compared as texts: '01' is not '1'.
+    """
+    known = list(classes)
+    if label in known:
+        return known.index(label)
+    return next((k for k, one in enumerate(known) if _is_written_as(one, label)), None)
+
+
+def class_index(label: Any, classes: Iterable[Any]) -> int:
+    """Return the position of a class by its label, as `find_class` does; ValueError if it is not one of them."""
+    known = list(classes)
+    position = find_class(label, known)
+    if position is None:
+        raise ValueError(f"{label!r} is not a class; {closest(label, known, 'classes')}")
+    return position
+
+
+def _is_written_as(one: Any, label: Any) -> bool:
+    if isinstance(one, str) and isinstance(label, str):
+        return False
+    if isinstance(one, bool):
+        return str(one).lower() == str(label).lower()
+    try:
+        return Decimal(str(one)) == Decimal(str(label))
+    except InvalidOperation:
+        return cell_text(one, None) == cell_text(label, None)

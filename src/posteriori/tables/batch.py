@@ -13,6 +13,7 @@ from posteriori import kernels
 from posteriori.support.typing import Array
 from posteriori.tables.arrays import encode_present
 from posteriori.tables.bags import Bags
+from posteriori.tables.messages import infinite_cell
 from posteriori.tables.schema import CellKind, Column, Schema
 from posteriori.tables.table import Table
 from posteriori.tables.times import WEEKDAYS
@@ -25,6 +26,13 @@ def number_tile(arrays: list[Array], n_rows: int) -> Array:
     for position, array in enumerate(arrays):
         tile[:, position] = array
     return tile
+
+
+def require_finite(numbers: Array, columns: Sequence[Column], first: int = 0) -> None:
+    """Raise ValueError if a number, (n, d), is infinite; `first` is the number of the first row, for the message."""
+    if np.isinf(numbers).any():
+        row, position = np.argwhere(np.isinf(numbers))[0]
+        raise infinite_cell(columns[position].name, float(numbers[row, position]), first + int(row))
 
 
 def code_tile(
