@@ -254,9 +254,7 @@ def test_what_it_refuses():
     discriminant = po.GaussianDiscriminant(pooling="per_class", predictive=True).fit(
         [[1.0], [2.0], [4.0], [6.0]], [0, 0, 1, 1]
     )
-    with pytest.raises(
-        ValueError, match="column 'x0' holds inf, but the numbers it was trained on lie between 1 and 6"
-    ):
+    with pytest.raises(ValueError, match="column 'x0' holds inf in row 3"):
         po.model_selection.leave_one_out(discriminant, [[1.0], [2.0], [4.0], [np.inf]], [0, 0, 1, 1])
     with pytest.raises(TypeError, match=r"'averaged one-dependence' has no leave-one-out"):
         po.model_selection.leave_one_out(po.AveragedOneDependence().fit(X.select("s", "r"), y), X.select("s", "r"), y)

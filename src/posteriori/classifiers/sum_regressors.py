@@ -1,4 +1,4 @@
-"""Regressors that learn by adding up products of features: one sum of features, with a normal density around it."""
+"""Regressors that learn by adding up products of features: one sum of features, with a density of Student's t around it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from posteriori.support.typing import Array
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SumRegressor(Regressor):
-    """A sum of features with a normal density around it."""
+    """A sum of features with a density of Student's t around it."""
 
     scale: str = "auto"
     folds: int = 9
@@ -131,11 +131,11 @@ class SumRegressor(Regressor):
 
 @declares_parameters
 class AdditiveRegressor(SumRegressor):
-    r"""Sum of functions of single columns, with a normal density around it; it learns by adding up products.
+    r"""Sum of functions of single columns, with a density of Student's t around it; it learns by adding up products.
 
-    .. math:: t(y) \mid x \sim N\Bigl(a + \sum_j f_j(x_j),\; \sigma^2 + v\Bigr)
+    .. math:: t(y) \mid x \sim t_\nu\Bigl(a + \sum_j f_j(x_j),\; \sigma^2 + v\Bigr)
 
-    A number has a line and up to 20 steps, a category a constant, and a column with many gaps a mark for them. The
+    σ² is an estimate with ν degrees of freedom, so that the density is Student's t. A number has a line and up to 20 steps, a category a constant, and a column with many gaps a mark for them. The
     coefficients have normal priors, whose variances are those of the greatest marginal likelihood on 500 rows. Features
     and target are jointly Gaussian, so that missing cells are integrated out exactly, with their variance v.
 
@@ -143,7 +143,8 @@ class AdditiveRegressor(SumRegressor):
     ----------
     scale : {"auto", "as_is", "log", "rank"}, default "auto"
         The scale t of the target: as it is, its logarithm, or its normal scores; "auto" takes the one of the least
-        cross-validated CRPS.
+        cross-validated CRPS, where the logarithm is that of the target plus a shift after which it is not skew, so
+        that predictions move along if an offset is added to the target.
     folds : int, default 9
         Number of folds of the cross-validation, which chooses the scale and scores the model; at most the number of
         rows.
@@ -253,7 +254,7 @@ class AdditiveRegressor(SumRegressor):
 
 @declares_parameters
 class KernelRegressor(SumRegressor):
-    r"""Sum of functions of single columns and a smooth function of all of them, with a normal density around it.
+    r"""Sum of functions of single columns and a smooth function of all of them, with a density of Student's t around it.
 
     .. math:: t(y) \mid x \sim N\Bigl(a + \sum_j f_j(x_j) + g(x),\; \sigma^2 + v\Bigr)
 

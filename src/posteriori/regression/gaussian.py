@@ -1,4 +1,4 @@
-"""One sum of features with a normal density around it, which learns and forgets rows by sums alone."""
+"""One sum of features with a density of Student's t around it, which learns and forgets rows by sums alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FittedGaussian(FittedNumbers):
     .. math:: t \mid x \sim t_\nu\Bigl(\bar t + \beta^T (\phi - \bar\phi),\;
               \sigma^2 \bigl(1 + \tfrac1n + (\phi - \bar\phi)^T (S + \Lambda)^{-1} (\phi - \bar\phi)\bigr) + v\Bigr)
 
-    with the variance v of what is unknown (`LeastSquares.filled`), and σ² = RSS / ν of the ν = n − 1 − tr S (S + Λ)⁻¹
+    with the variance v of what is unknown (`LeastSquares.filled`), and σ² = RSS / ν of the ν = n − 2 − tr S (S + Λ)⁻¹
     degrees of freedom, of which Student's t knows that σ² is an estimate.
     """
 
@@ -105,8 +105,7 @@ def _with_held_out(value: FittedGaussian, rows: NumberRows, without: Sequence[Pr
         if len(places):
             share = _share_with(found, rows.y[of_fold], rows.weight[of_fold] * rows.unit, -1.0)
             others = replace(found, sums=sums, share=share)
-            (squares,) = others.squares
-            probability[places] = others.student_probability(rows.batch.rows(chosen[places]), squares.used_by_factor())
+            probability[places] = others.student_probability(rows.batch.rows(chosen[places]))
     density = value.density(probability)
     held_out = HeldOutNumbers(density, rows.y[chosen], rows.weight[chosen] * rows.unit, rows.folded.places[chosen])
     (one,) = found.locations

@@ -191,38 +191,29 @@ class LeastSquares:
 
     @cached_property
     def used(self) -> float:
-        """The degrees of freedom of the coefficients, tr S (S + Λ)⁻¹."""
-        return float(len(self.penalty) - self.penalty @ np.diag(self.inverse))
-
-    def used_by_factor(self) -> float:
-        """Return `used` up to rounding, in a quarter of the time: tr Λ (S + Λ)⁻¹ by the inverse of the factor."""
+        """The degrees of freedom of the coefficients, tr S (S + Λ)⁻¹ = p − tr Λ (S + Λ)⁻¹, by the factor's inverse."""
         return float(len(self.penalty) - self.penalty @ (self._factor.inverse**2).sum(axis=0))
-
-    @cached_property
-    def noise(self) -> float:
-        """σ² = RSS / (n − 1 − tr S (S + Λ)⁻¹) of the first target, with n rows.
-
-        A row with unknown cells deviates more, and has as much less weight: its expected square counts σ², too.
-        """
-        return self.noise_with(self.used)
 
     @property
     def degrees(self) -> float:
-        """The degrees of freedom of the noise, n − 1 − tr S (S + Λ)⁻¹, at least 1."""
-        return self.degrees_with(self.used)
+        """The degrees of freedom of the noise, n − 2 − tr S (S + Λ)⁻¹, at least 1.
 
-    def degrees_with(self, used: float) -> float:
-        """Return the degrees of freedom of the noise if the coefficients use so many."""
-        return float(max(self.products.rows - 2.0 - used, _FEWEST))
+        The mean takes one, and the penalties, which were learned from the same rows, another.
+        """
+        return float(max(self.products.rows - 2.0 - self.used, _FEWEST))
 
-    def noise_with(self, used: float) -> float:
-        """Return σ² with these degrees of freedom of the coefficients."""
+    @cached_property
+    def noise(self) -> float:
+        """σ² = RSS / (n − 2 − tr S (S + Λ)⁻¹) of the first target, with n rows.
+
+        A row with unknown cells deviates more, and has as much less weight: its expected square counts σ², too.
+        """
         products, beta = self.products, self.coefficients[:, 0]
         mixed = products.mixed[:, 0] - products.weight * self.mean * self.target_mean[0]
         total = products.target_squares[0] - products.weight * self.target_mean[0] ** 2
         left = total - beta @ mixed - self.penalty @ beta**2
         least = np.finfo(np.float64).eps * max(total, 1.0)
-        return float(max(left, least) / self.degrees_with(used))
+        return float(max(left, least) / self.degrees)
 
     def predict(self, features: Array) -> Array:
         """Return the mean of the targets of rows, (n, k)."""

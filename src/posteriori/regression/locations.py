@@ -122,26 +122,17 @@ class Locations:
         each = [one.predict(values[:, : len(one.penalty)])[:, 0] for one in self.squares]
         return np.stack(each, axis=1), np.sqrt(variance)
 
-    def student_probability(self, batch: Batch, used: float | None = None) -> Array:
-        """Return the probability of each cell, (n, G), by the one location with a density of Student's t around it.
-
-        Parameters
-        ----------
-        batch : Batch
-        used : float, optional
-            The degrees of freedom that the coefficients use, where they are known.
-        """
+    def student_probability(self, batch: Batch) -> Array:
+        """Return the probability of each cell, (n, G), by the one location with a density of Student's t around it."""
         (squares,), additive = self.squares, self.additive
         assert additive is not None
-        used = squares.used if used is None else used
-        noise = squares.noise_with(used)
         values, unknown = self.design.of_rows(batch, additive)
-        variance = noise * (1.0 + squares.leverages(values, np.ones(len(values)))) + unknown
+        variance = squares.noise * (1.0 + squares.leverages(values, np.ones(len(values)))) + unknown
         if additive is not squares and unknown.any():
             # What a similarity to landmarks loses by unknown cells is no less than a sum of columns leaves.
             variance = np.where(unknown > 0, np.maximum(variance, additive.noise + unknown), variance)
         spread = np.sqrt(variance)[:, np.newaxis]
-        return self.student_around(squares.predict(values), spread, squares.degrees_with(used))
+        return self.student_around(squares.predict(values), spread, squares.degrees)
 
     def student_around(self, location: Array, spread: Array, degrees: float) -> Array:
         """Return the probability of each cell, (n, G), by the locations and scales, (n, 1), of densities of t."""
