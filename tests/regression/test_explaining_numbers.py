@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
 from posteriori.model.predictive import PredictiveDensity
-from posteriori.regression.explanation import orders_of
+from posteriori.regression.explanation import orders_of, parts_of
 from posteriori.regression.importance import importance_of, most_rows
 from posteriori.tables.batch import joined
 
@@ -45,6 +45,24 @@ def test_parts_add_up_to_the_mean(members):
     nothing = table(1).select(pl.lit(None, pl.Float64).alias("size"), pl.lit(None, pl.String).alias("kind"), "noise")
     nothing = nothing.with_columns(noise=pl.lit(None, pl.Float64), same=pl.lit(None, pl.Float64))
     assert_allclose(found.base, model.predict(nothing)[0], rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:column 'same'")
+def test_the_sums_of_a_row_share_one_prediction_and_do_not_depend_on_the_others():
+    model, X, sizes = fitted(), table(40, seed=1), []
+    value = model.fitted_
+
+    def predict(batch):
+        sizes.append(len(batch))
+        return value.density(value.probability(batch))
+
+    alone = parts_of(predict, rows(model, X[:1]))
+    n_sets = len(sizes) and sizes[0]
+    assert len(sizes) == 1 < n_sets
+    several = parts_of(predict, rows(model, X))
+    assert sum(sizes[1:]) == 40 * n_sets
+    for name in ("parts", "mean", "width", "width_changes"):
+        assert_allclose(getattr(several, name)[:1], getattr(alone, name), rtol=1e-12, atol=1e-12)
 
 
 def test_a_missing_cell_has_no_part_and_noise_hardly_any():
