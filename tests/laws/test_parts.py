@@ -73,5 +73,5 @@ def test_cut_points_are_named_where_numbers_are_cut(name):
 
 @pytest.mark.parametrize("name", ["nb", "tan", "aode"])
 def test_sums_alone_warn_of_nothing(name):
-    """A warning that always comes would say nothing."""
+    """A warning that always comes is no information."""
     assert in_parts(name, "categories")[2] == []

@@ -48,7 +48,7 @@ def test_parts_add_up_to_the_mean(members):
 
 
 @pytest.mark.filterwarnings("ignore:column 'same'")
-def test_the_sums_of_a_row_share_one_prediction_and_do_not_depend_on_the_others():
+def test_the_sums_of_a_row_share_one_prediction():
     model, X, sizes = fitted(), table(40, seed=1), []
     value = model.fitted_
 

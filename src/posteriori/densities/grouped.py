@@ -135,7 +135,7 @@ class Grouped(BaseDensity):
 
     @property
     def chosen_once(self) -> str:  # type: ignore[override]
-        """What the first rows choose: the groups of categories, and what the density of the groups chooses."""
+        """The groups of categories, and the structure that their density takes from the first rows."""
         return " and ".join(filter(None, (self.coarse.chosen_once, "the groups of categories")))
 
     def carry_over_structure(self, earlier: Any) -> Any:
