@@ -182,7 +182,7 @@ def test_columns_are_measured_together_as_one_by_one(monkeypatch):
     model = po.GenerativeRegressor().fit(table().with_columns(gaps=pl.Series([None, 1.0, 2.0] * 100)), "y")
     held_out = model.fitted_.held_out
     together = held_out.importance()
-    monkeypatch.setattr("posteriori.regression.importance._AT_ONCE", 1)
+    monkeypatch.setattr("posteriori.regression.explanation._AT_ONCE", 1)
     one_by_one = held_out.importance()
     assert_allclose(together.increase, one_by_one.increase, rtol=1e-9, atol=1e-12)
     assert_allclose(together.standard_error, one_by_one.standard_error, rtol=1e-9, atol=1e-12)
