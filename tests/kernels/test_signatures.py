@@ -8,9 +8,10 @@ import pytest
 from numba.core.caching import NullCache
 from scipy.sparse import csr_array
 
+from posteriori import JointModel, load, save
 from posteriori.kernels.machine import numba_compiler, signatures
 from posteriori.kernels.machine.compiling import Kernel
-from posteriori.registry import MODELS
+from posteriori.registry import MODELS, REGRESSORS
 
 
 def test_every_line_is_a_kernel_with_types_written_as_read():
@@ -76,6 +77,28 @@ def test_a_fit_compiles_nothing_that_the_list_lacks(kind, fresh_kernels, tmp_pat
             if kind != "counts":  # some scores of words are not a density
                 model.score_samples(X)
             model.explain(X[:5])
+    assert sorted(set(signatures.lines_of(fresh_kernels)) - set(signatures.listed())) == []
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_regressors_and_joint_models_compile_nothing_new(dtype, fresh_kernels, tmp_path):
+    rng, n = np.random.default_rng(0), 60
+    X = pl.DataFrame(TABLES["mixed"](rng, n), strict=False).with_columns(
+        pl.col("x0", "x1").cast(pl.Float32 if dtype is np.float32 else pl.Float64),
+        town=pl.Series([f"town {k}" for k in range(n)]),
+    )
+    y = rng.normal(size=n).astype(dtype)
+    for name, spec in REGRESSORS.items():
+        path = tmp_path / f"{name}.posteriori"
+        save(spec.make(n_jobs=1).fit(X, y, sample_weight=rng.random(n)), path)
+        model = load(path)
+        model.predict_density(X).crps(y)
+        if name == "regressor":
+            model.explain(X[:2])
+    joint = JointModel(n_jobs=1).fit(X)
+    joint.impute(joint.sample(3, random_state=0))
+    joint.predict(X[:5], "c0")
     assert sorted(set(signatures.lines_of(fresh_kernels)) - set(signatures.listed())) == []
 
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
 from posteriori.model.predictive import PredictiveDensity
-from posteriori.regression.explanation import orders_of
+from posteriori.regression.explanation import orders_of, parts_of
 from posteriori.regression.importance import importance_of, most_rows
 from posteriori.tables.batch import joined
 
@@ -39,12 +39,30 @@ def test_parts_add_up_to_the_mean(members):
     found = model.explain(X)
     assert len(found) == 40
     assert_allclose(found.base + found.parts.sum(axis=1), model.predict(X), rtol=1e-9)
-    assert_array_equal(found.mean, model.predict(X))
+    assert_allclose(found.mean, model.predict(X), rtol=1e-12)
     low, high = model.predict_interval(X).T
     assert_allclose(found.width, high - low)
     nothing = table(1).select(pl.lit(None, pl.Float64).alias("size"), pl.lit(None, pl.String).alias("kind"), "noise")
     nothing = nothing.with_columns(noise=pl.lit(None, pl.Float64), same=pl.lit(None, pl.Float64))
     assert_allclose(found.base, model.predict(nothing)[0], rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:column 'same'")
+def test_the_sums_of_a_row_share_one_prediction():
+    model, X, sizes = fitted(), table(40, seed=1), []
+    value = model.fitted_
+
+    def predict(batch):
+        sizes.append(len(batch))
+        return value.density(value.probability(batch))
+
+    alone = parts_of(predict, rows(model, X[:1]))
+    (n_sets,) = sizes
+    assert n_sets > 1
+    several = parts_of(predict, rows(model, X))
+    assert sum(sizes[1:]) == 40 * n_sets
+    for name in ("parts", "mean", "width", "width_changes"):
+        assert_allclose(getattr(several, name)[:1], getattr(alone, name), rtol=1e-12, atol=1e-12)
 
 
 def test_a_missing_cell_has_no_part_and_noise_hardly_any():
@@ -164,7 +182,7 @@ def test_columns_are_measured_together_as_one_by_one(monkeypatch):
     model = po.GenerativeRegressor().fit(table().with_columns(gaps=pl.Series([None, 1.0, 2.0] * 100)), "y")
     held_out = model.fitted_.held_out
     together = held_out.importance()
-    monkeypatch.setattr("posteriori.regression.importance._AT_ONCE", 1)
+    monkeypatch.setattr("posteriori.regression.explanation._AT_ONCE", 1)
     one_by_one = held_out.importance()
     assert_allclose(together.increase, one_by_one.increase, rtol=1e-9, atol=1e-12)
     assert_allclose(together.standard_error, one_by_one.standard_error, rtol=1e-9, atol=1e-12)

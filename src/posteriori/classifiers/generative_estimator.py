@@ -15,7 +15,7 @@ from posteriori.fitting.estimate_warnings import warn_of_one_class
 from posteriori.fitting.fitted import Fitted
 from posteriori.fitting.learn import fit
 from posteriori.fitting.parameter_groups import Columns
-from posteriori.fitting.update import add, fade, remove
+from posteriori.fitting.update import add, fade, remove, warn_of_first_choices
 from posteriori.model import Block, FactorWeights, GenerativeModel
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema
@@ -90,8 +90,9 @@ class GenerativeEstimator(Classifier, OneModel):
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; after the last call the model equals one fit of all rows.
 
-        The exception is a model that fills in missing cells by EM, such as `GaussianDiscriminant`: each call expects
-        the cells of its rows under the model of that call. A warning says so.
+        The exceptions are a model that fills in missing cells by EM, such as `GaussianDiscriminant`: each call expects
+        the cells of its rows under the model of that call; and what the first call chooses for all: cut points of bins,
+        parents of `KDependenceBayes`, trees of a forest, groups of categories, parts of dates. A warning says so.
 
         Parameters
         ----------
@@ -115,11 +116,13 @@ class GenerativeEstimator(Classifier, OneModel):
         Warns
         -----
         UserWarning
-            Cells are missing that the model needs, so that the sums are expected values.
+            Cells are missing that the model needs, so that the sums are expected values; or the first rows chose what
+            this call keeps.
         """
         recipe = self.recipe
         if self._is_fitted:
             self.fitted_ = add(replace(self._value, recipe=recipe), X, y, sample_weight, classes)
+            warn_of_first_choices(self.fitted_, "partial_fit")
         else:
             self.fitted_ = fit(recipe, X, y, sample_weight, classes, complete=False)
         return self
@@ -166,6 +169,7 @@ class GenerativeEstimator(Classifier, OneModel):
         array([2., 1.])
         """
         self.fitted_ = remove(replace(self._value, recipe=self.recipe), X, y, sample_weight)
+        warn_of_first_choices(self.fitted_, "unlearn")
         return self
 
     def forget(self, keep: float) -> Self:
@@ -198,6 +202,7 @@ class GenerativeEstimator(Classifier, OneModel):
         if not 0.0 < keep <= 1.0:
             raise ValueError(f"keep is {keep!r}; give a factor above 0 and at most 1, such as 0.9")
         self.fitted_ = fade(replace(self._value, recipe=self.recipe), keep)
+        warn_of_first_choices(self.fitted_, "forget")
         return self
 
     # Predicting -------------------------------------------------------------------------------------------------

@@ -111,14 +111,16 @@ def load_of_any_target(path: Path) -> Any:
         There is no such file, or it holds a network.
     """
     _require_no_network(path)
-    if joint_model_in(path) is not None:
-        raise _joint_instead(path)
-    from posteriori.networks import BayesianNetwork
     from posteriori.persistence import load
 
     with as_user_errors():
         loaded = load(path)
-    if isinstance(loaded, BayesianNetwork):
+    from posteriori.classifiers import JointModel
+    from posteriori.classifiers.estimator import Estimator
+
+    if isinstance(loaded, JointModel):
+        raise _joint_instead(path)
+    if not isinstance(loaded, Estimator):  # importing networks to ask for them takes a quarter of a second
         raise _network_instead(path)
     return loaded
 

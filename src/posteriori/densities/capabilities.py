@@ -51,6 +51,8 @@ class Density(Protocol):
         Whether the posterior is a sum over the columns; otherwise `log_factors` raises ValueError.
     shared : bool
         Whether all components share the density, so that it carries no information about them (`Block.shared`).
+    chosen_once : str
+        What the first rows choose and further rows keep, for messages; empty if the sums determine all.
     models_missingness : bool
         Whether it models which cells are missing, and not the values of the cells.
     learns_from_complete_rows : bool
@@ -60,7 +62,7 @@ class Density(Protocol):
     forest : Forest or None
         The trees along which it estimates, if they are fixed.
 
-    `BaseDensity` has defaults for the last ten, and for some methods. A density that does not inherit it has all of
+    `BaseDensity` has defaults for the last eleven, and for some methods. A density that does not inherit it has all of
     them (`check_base`).
     """
 
@@ -84,6 +86,8 @@ class Density(Protocol):
     def has_factors(self) -> bool: ...  # noqa: D102
     @property
     def shared(self) -> bool: ...  # noqa: D102
+    @property
+    def chosen_once(self) -> str: ...  # noqa: D102
     @property
     def models_missingness(self) -> bool: ...  # noqa: D102
     @property
@@ -343,6 +347,7 @@ class BaseDensity:
     is_normalised: bool = True
     has_factors: bool = True
     shared: bool = False
+    chosen_once: str = ""
     models_missingness: bool = False
     learns_from_complete_rows: bool = False
     expects: bool = False

@@ -115,6 +115,7 @@ class KDependence(BaseDensity):
     kind: ClassVar[CellKind] = "categorical"
     support = "a category"
     second_pass = ""
+    chosen_once = "the parents of the columns"
     fitted = SmoothedFamilies
 
     def check(self) -> None:

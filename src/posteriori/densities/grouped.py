@@ -133,6 +133,11 @@ class Grouped(BaseDensity):
         """The parameter of the density of the groups that requires a second pass over all rows."""
         return self.coarse.second_pass if implements(self.coarse, TwoPassDensity) else ""
 
+    @property
+    def chosen_once(self) -> str:  # type: ignore[override]
+        """The groups of categories, and the structure that their density takes from the first rows."""
+        return " and ".join(filter(None, (self.coarse.chosen_once, "the groups of categories")))
+
     def carry_over_structure(self, earlier: Any) -> Any:
         """Return the earlier density with its groups, or the density of the groups alone if the earlier has none."""
         coarse = earlier.coarse if isinstance(earlier, Grouped) else earlier

@@ -340,6 +340,7 @@ class RandomTrees(BaseDensity):
     kind: ClassVar[CellKind] = "categorical"
     support = "a category"
     second_pass = ""
+    chosen_once = "the trees"
     fitted = RandomTreesParameters
 
     def check(self) -> None:

@@ -25,7 +25,7 @@ from posteriori.learning.fit import (
     unrefined,
     with_categories_of,
 )
-from posteriori.model import Block, GenerativeModel
+from posteriori.model import Block, GenerativeModel, bins_of
 from posteriori.statistics import ColumnRanges, JointStatistics, ReversibleStatistics
 from posteriori.statistics.sums import Sums, exceeds
 from posteriori.tables import Batch, Column, Schema, quote
@@ -42,6 +42,19 @@ def add(fitted: Fitted, X: Any, y: Any = None, sample_weight: Any = None, classe
     found = learned(fitted.recipe, collected)
     _warn_of_expected_sums(fitted.recipe.name, collected)
     return replace(found, classes_closed=fitted.classes_closed, record=fitted.record.of_other_model())
+
+
+def warn_of_first_choices(fitted: Fitted, method: str) -> None:
+    """Warn if the first rows chose what a fit of all rows may choose otherwise, so that `method` differs from it."""
+    blocks = fitted.model.blocks
+    chosen = [one.density.chosen_once for one in blocks]
+    if any(not isinstance(points, tuple) for points in bins_of(blocks).values()):
+        chosen.append("the cut points of bins")
+    if any(chosen):
+        warn(
+            f"{fitted.recipe.name}.{method} keeps {' and '.join(filter(None, chosen))}, which the first rows chose, so "
+            "that the model may differ from one fit of the rows; fit all rows at once if it has to be the same"
+        )
 
 
 def _collect_further(fitted: Fitted, X: Any, y: Any, sample_weight: Any, classes: Any) -> CollectedRows:

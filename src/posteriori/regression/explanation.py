@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ ROTATIONS = 3  # of the order of columns, each also in reverse
 _MOST_SHOWN = 5  # rows in a notebook
 _MOST_LISTED = 30  # columns of a row there
 _NO_CELL = "not known"
+_AT_ONCE = 2048  # rows with hidden cells
 
 Predict = Callable[[Batch], PredictiveDensity]
 
@@ -181,30 +182,43 @@ def parts_of(predict: Predict, batch: Batch) -> Parts:
         The densities of rows. It predicts each row at most 7 d times for d columns.
     batch : Batch
     """
-    schema = batch.schema
-    columns = schema.modelled
-    means: dict[frozenset[int], Array] = {}
-
-    def mean_of(known: frozenset[int]) -> Array:
-        if known not in means:
-            means[known] = predict(_with_only(batch, known)).mean
-        return means[known]
-
-    every = frozenset(columns)
-    nothing = mean_of(frozenset())
+    columns, orders = batch.schema.modelled, orders_of(batch.schema)
+    every, places = frozenset(columns), np.arange(len(batch.schema.columns))
+    first_known = [frozenset(order[:k]) for order in orders for k in range(len(columns) + 1)]
+    known = list(dict.fromkeys([*first_known, *(every - {j} for j in columns)]))
+    mean, width = np.empty((2, len(known), len(batch)))
+    hidden = np.stack([~np.isin(places, list(one)) for one in known])
+    for sets, density in with_hidden(predict, batch, hidden):
+        mean[sets] = density.mean.reshape(-1, len(batch))
+        width[sets] = np.diff(density.interval(COVERAGE), axis=1).reshape(-1, len(batch))
+    place = {one: k for k, one in enumerate(known)}
     parts = np.zeros((len(batch), len(columns)))
-    orders = orders_of(schema)
     for order in orders:
-        known, before = frozenset[int](), nothing
-        for j in order:
-            known |= {j}
-            after = mean_of(known)
-            parts[:, columns.index(j)] += (after - before) / len(orders)
-            before = after
-    width = _width(predict(batch))
-    without = [_width(predict(_with_only(batch, every - {j}))) for j in columns]
-    changes = width[:, np.newaxis] - np.stack(without, axis=1) if columns else np.zeros(parts.shape)
-    return Parts(float(nothing[0]) if len(nothing) else float("nan"), parts, mean_of(every), width, changes)
+        path = mean[[place[frozenset(order[:k])] for k in range(len(order) + 1)]]
+        parts[:, [columns.index(j) for j in order]] += np.diff(path, axis=0).T / len(orders)
+    changes = width[place[every]] - width[[place[every - {j}] for j in columns]]
+    base = float(mean[place[frozenset()], 0]) if len(batch) else float("nan")
+    return Parts(base, parts, mean[place[every]], width[place[every]], changes.T)
+
+
+def with_hidden(predict: Predict, batch: Batch, hidden: Array) -> Iterator[tuple[slice, PredictiveDensity]]:
+    """Yield the densities of all rows with each set of columns hidden, a few sets at a time, one set after the other.
+
+    A prediction of few rows takes as long as one of many, so that the sets share it.
+
+    Parameters
+    ----------
+    predict : callable
+    batch : Batch
+    hidden : ndarray (k, d)
+        Which columns each set hides.
+    """
+    n = len(batch)
+    at_once = max(_AT_ONCE // max(n, 1), 1)
+    for first in range(0, len(hidden), at_once):
+        some = hidden[first : first + at_once]
+        rows = batch.rows(np.tile(np.arange(n), len(some)))
+        yield slice(first, first + len(some)), predict(without_cells(rows, np.repeat(some, n, axis=0)))
 
 
 def orders_of(schema: Schema) -> list[tuple[int, ...]]:
@@ -216,17 +230,6 @@ def orders_of(schema: Schema) -> list[tuple[int, ...]]:
     begins = [len(first) * k // ROTATIONS for k in range(ROTATIONS)]
     rotated = [(*first[begin:], *first[:begin]) for begin in begins]
     return sorted({order for one in rotated for order in (one, one[::-1])})
-
-
-def _with_only(batch: Batch, known: frozenset[int]) -> Batch:
-    """Return rows of which all cells outside of some columns are hidden."""
-    hidden = np.array([j not in known for j in range(len(batch.schema.columns))], np.bool_)
-    return without_cells(batch, np.broadcast_to(hidden, (len(batch), len(hidden))))
-
-
-def _width(density: PredictiveDensity) -> Array:
-    low, high = density.interval(COVERAGE).T
-    return np.asarray(high - low)
 
 
 def _signed(value: float) -> str:

@@ -8,8 +8,7 @@ import numpy as np
 
 from posteriori.model import Pool
 from posteriori.model.predictive import PredictiveDensity
-from posteriori.pool.partial_rows import without_cells
-from posteriori.regression.explanation import Predict
+from posteriori.regression.explanation import Predict, with_hidden
 from posteriori.regression.held_out_members import FoldMembers
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.threads import one_blas_thread
@@ -19,7 +18,6 @@ from posteriori.tables import Batch
 MOST_ROWS = 1000
 _FEWEST_ROWS = 100
 _MOST_PREDICTED = 5000  # rows with a hidden column: at most a quarter of the time of a fit
-_AT_ONCE = 2048  # of these
 _MOST_KEPT = 1 << 24  # sums of products of all folds, 128 MB
 _MOST_LISTED = 30  # columns
 _ROUNDING = 1e-12  # relative
@@ -112,13 +110,10 @@ def importance_of(
     schema, share, n = batch.schema, weight / weight.sum(), len(batch)
     whole, every = predict(batch).crps(y), np.arange(len(schema.columns))
     increase, error = np.zeros((2, len(every)))
-    modelled, at_once = np.array(schema.modelled, np.int64), max(_AT_ONCE // n, 1)
-    for first in range(0, len(modelled), at_once):
-        columns = modelled[first : first + at_once]
-        hidden = np.repeat(columns, n)[:, np.newaxis] == every
-        rows = np.tile(np.arange(n), len(columns))
-        density = predict(without_cells(batch.rows(rows), hidden))
-        added = density.crps(y[rows]).reshape(len(columns), n) - whole
+    modelled = np.array(schema.modelled, np.int64)
+    for some, density in with_hidden(predict, batch, modelled[:, np.newaxis] == every):
+        columns = modelled[some]
+        added = density.crps(np.tile(y, len(columns))).reshape(len(columns), n) - whole
         added[np.abs(added) < _ROUNDING * np.abs(whole)] = 0.0  # it depends on the number of rows
         increase[columns] = added @ share
         error[columns] = np.sqrt((added - increase[columns, np.newaxis]) ** 2 @ share**2)
