@@ -1,4 +1,4 @@
-"""Regressors that learn by adding up products of features: one sum of features, with a density of Student's t around it."""
+"""Regressors that learn by adding up products of features: a sum of features with Student's t around it."""
 
 from __future__ import annotations
 
@@ -135,7 +135,9 @@ class AdditiveRegressor(SumRegressor):
 
     .. math:: t(y) \mid x \sim t_\nu\Bigl(a + \sum_j f_j(x_j),\; \sigma^2 + v\Bigr)
 
-    σ² is an estimate with ν degrees of freedom, so that the density is Student's t. A number has a line and up to 20 steps, a category a constant, and a column with many gaps a mark for them. The
+    σ² is an estimate with ν degrees of freedom, so that the density is Student's t.
+
+    A number has a line and up to 20 steps, a category a constant, and a column with many gaps a mark for them. The
     coefficients have normal priors, whose variances are those of the greatest marginal likelihood on 500 rows. Features
     and target are jointly Gaussian, so that missing cells are integrated out exactly, with their variance v.
 
@@ -254,9 +256,9 @@ class AdditiveRegressor(SumRegressor):
 
 @declares_parameters
 class KernelRegressor(SumRegressor):
-    r"""Sum of functions of single columns and a smooth function of all of them, with a density of Student's t around it.
+    r"""Sum of functions of single columns and a smooth function of all of them, with Student's t around it.
 
-    .. math:: t(y) \mid x \sim N\Bigl(a + \sum_j f_j(x_j) + g(x),\; \sigma^2 + v\Bigr)
+    .. math:: t(y) \mid x \sim t_\nu\Bigl(a + \sum_j f_j(x_j) + g(x),\; \sigma^2 + v\Bigr)
 
     g is a Gaussian process with a Matérn covariance of smoothness 3/2, from 600 landmark rows: it learns by adding up
     products of features, as `AdditiveRegressor` does. The weight of each column in the distance between rows is that of

@@ -95,7 +95,8 @@ class Members(Locations):
 
         The residuals of few rows estimate σ with ν degrees of freedom, which their own density does not show.
         """
-        squares, usual = self.additive, np.diff(self.edges)[(self.share > 0) & ~self.atoms]
+        squares, width = self.additive, np.diff(self.edges)
+        usual = width[(self.share > 0) & ~self.atoms & (width > 0)]
         if squares is None or not len(usual):
             return 0.0
         degrees = max(squares.degrees - 1.0, 1.0)  # the smoothing is chosen by the same rows

@@ -82,7 +82,7 @@ class Scale:
         for name, array in (("the knots of a scale", self.knots), ("the values of a scale", self.values)):
             check_numbers(name, array, (len(self.knots),))
             require(len(array) > 1 and bool((np.diff(array) > 0).all()), f"{name} do not increase")
-        check_numbers("the shift of a scale", np.array([self.shift]), (1,), 0.0)
+        check_numbers("the shift of a scale", np.array([self.shift]), (1,))
 
     def _between(self, x: Array) -> Array:
         place = np.clip(np.searchsorted(self.knots, x) - 1, 0, len(self.knots) - 2)
