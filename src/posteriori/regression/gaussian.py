@@ -65,7 +65,8 @@ class FittedGaussian(FittedNumbers):
     def probability(self, batch: Batch, n_jobs: int | None = 1) -> Array:
         """Return the probability of each cell of the target, (n, G)."""
         del n_jobs
-        return self.found.student_probability(batch)
+        with one_blas_thread():  # as in the fit, so that a model that was loaded rounds in the same way
+            return self.found.student_probability(batch)
 
     @cached_property
     def usual_variance(self) -> float:

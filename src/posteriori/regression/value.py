@@ -19,6 +19,7 @@ from posteriori.regression.importance import HeldOutRows, NumberImportance
 from posteriori.regression.members import Members
 from posteriori.scoring.rows import RowsToPredict
 from posteriori.support.checks import check_numbers, require
+from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 
@@ -86,7 +87,8 @@ class FittedRegression(FittedNumbers):
 
     def probability(self, batch: Batch, n_jobs: int | None = 1) -> Array:
         """Return the probability of each cell of the target, (n, G)."""
-        log_probability = clip_log_posteriors(self.members.log_probability(batch, n_jobs))
+        with one_blas_thread():  # as in the fit, so that a model that was loaded rounds in the same way
+            log_probability = clip_log_posteriors(self.members.log_probability(batch, n_jobs))
         return np.exp(self.pool.log_posterior(log_probability, self.pool.parts(batch)))
 
     def log_evidence(self, batch: Batch) -> Array:
