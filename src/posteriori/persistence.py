@@ -36,6 +36,7 @@ from posteriori.pool.value import FittedPool
 from posteriori.regression.gaussian import FittedGaussian
 from posteriori.regression.value import FittedRegression
 from posteriori.support.checks import require, within
+from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
 
 Kind = TypeVar("Kind", bound=classifiers.GenerativeEstimator)
@@ -149,7 +150,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     NaiveBayes()
     """
     metadata, arrays = read_file(Path(path))
-    with refuse_unknown(Path(path)):
+    with refuse_unknown(Path(path)), one_blas_thread():  # checks solve equations, and keep what a fit rounds so
         content = parse(metadata["content"])
         is_network = content["model"] == "BayesianNetwork"
         return network_of_content(content, arrays) if is_network else _estimator_of_content(content, arrays)

@@ -63,6 +63,23 @@ def test_rows_that_are_equal_by_chance_stay_as_they_are():
     assert counted(*cells(200)) == (None, 1.0)
 
 
+@pytest.mark.parametrize("n", [300, 2000])
+def test_a_name_and_its_code_make_no_copies(n):
+    """Neither differs alone, and the class nearly follows from them."""
+    rng = np.random.default_rng(1)
+    shop, of_shop = rng.integers(0, 12, n), rng.integers(0, 2, 12)
+    y = np.where(rng.random(n) < 0.03, 1 - of_shop[shop], of_shop[shop])
+    assert counted(np.column_stack([shop, 100 + shop]), y) == (None, 1.0)
+
+
+def test_rows_of_fractions_are_copies_however_often_they_occur():
+    X, y = numbers(20)
+    order = np.repeat(np.arange(20), np.arange(1, 21))
+    with pytest.warns(RepeatedRowsWarning, match="209 of 210 rows occur several times, as 19 different rows"):
+        weight, _ = counted(X[order], y[order])
+    assert_array_equal(weight[weight > 0], np.arange(1.0, 21.0))
+
+
 @copies
 def test_a_table_of_equal_rows_that_stands_twice_counts_once():
     X, y = cells(60)
@@ -182,6 +199,13 @@ def test_a_joint_model_counts_copies_and_weights_alike():
     some = weight > 0
     alone = po.JointModel(random_state=0).fit(X[some], sample_weight=weight[some].astype(float))
     assert_array_equal(alone.score_samples(X), expected)
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.1, 1e-3, 7.0, 1e6])
+def test_fractional_weights_have_their_mean_as_unit(scale):
+    X, y = numbers(100)
+    weight = np.random.default_rng(0).random(100) + 0.5
+    assert_allclose(counted(X, y, weight * scale)[1], weight.mean() * scale, rtol=1e-12)
 
 
 @pytest.mark.parametrize("model", REGRESSORS.values(), ids=REGRESSORS)

@@ -18,6 +18,9 @@ from posteriori.user_warnings import RepeatedRowsWarning, warn
 _MOST_HASHES = 1 << 21  # that are held and sorted
 _MOST_CELLS = 1 << 24  # of rows that stand several times
 _BY_CHANCE = 0.1  # of the equal pairs: with more of them, equal rows are no copies
+_MOST_TIMES = 3.0  # that a row occurs on average, from which a column has to tell different rows apart
+_TOLD_APART = 0.9  # of them
+_ROUNDING = 1e-9  # of a sum of squares
 _FEWEST_DISTINCT = 10  # rows, below which equal ones show nothing
 
 
@@ -32,8 +35,11 @@ def count_rows(rows: TrainingRows, target: Array) -> tuple[TrainingRows, float]:
 
     .. math:: B \frac{c}{1 - c}
 
-    would agree in it. Equal rows are copies if these, of all columns, are less than a tenth of the equal pairs. Then
-    the first of them has the weight of all, and the others have weight 0; fit warns of them. So it is if all rows
+    would agree in it. Equal rows are copies if these, of all columns, are less than a tenth of the equal pairs. A
+    column that others determine never differs alone. So rows that occur more than three times on average are copies
+    only if a column of fractions tells nearly all different rows apart: few cells cannot.
+
+    Of copies the first has the weight of all, and the others have weight 0; fit warns of them. So it is if all rows
     occur a multiple of k times, with one row in k.
 
     A row of weight k is k rows, in all this too. Where rows are equal by chance, it stands k times in the result.
@@ -70,7 +76,7 @@ def merged_weight(source: LabelledSource, target: Array, *, warns: bool = False)
     is_each_once = n_distinct == np.count_nonzero(weight) and bool(np.isin(weight, (0.0, 1.0)).all())
     if is_each_once or n_distinct < _FEWEST_DISTINCT:
         return source.weight, 1.0
-    if _are_copies(source, hashes, of_target, weight):
+    if _are_copies(source, hashes, target, weight):
         merged, unit = _in_first(group, weight, total), float(total.sum() / n_distinct)
     elif (times := _times(total[total > 0])) > 1:
         merged, unit = _one_in(times, group, weight), float(times)
@@ -88,7 +94,7 @@ def group_copies(rows: TrainingRows) -> Array | None:
     group = np.unique(hashes, return_inverse=True)[1]
     if not _FEWEST_DISTINCT <= group.max() + 1 < len(group):
         return None
-    return np.asarray(group) if _are_copies(rows.source, hashes, of_target, np.ones(len(group))) else None
+    return np.asarray(group) if _are_copies(rows.source, hashes, rows.y_true, np.ones(len(group))) else None
 
 
 def _hash_rows(source: LabelledSource, of_target: Array) -> Array:
@@ -139,8 +145,13 @@ def _place(batch: Batch) -> slice:
     return slice(batch.start, batch.start + len(batch))
 
 
-def _are_copies(source: LabelledSource, hashes: Array, of_target: Array, weight: Array) -> bool:
+def _are_copies(source: LabelledSource, hashes: Array, target: Array, weight: Array) -> bool:
     """Return whether less than a tenth of the equal pairs are equal by chance."""
+    _, first, place = np.unique(hashes[weight > 0], return_index=True, return_inverse=True)
+    counts = np.maximum(np.bincount(place), np.bincount(place, weight[weight > 0]))
+    if counts.sum() > _MOST_TIMES * len(first) and not _tell_apart(source, target, np.flatnonzero(weight > 0)[first]):
+        return False
+    of_target = hash_numbers(target.astype(np.float64))
     n_columns = 1 + len(source.schema.columns)
     mask = np.uint64((1 << (len(hashes) * n_columns // _MOST_HASHES).bit_length()) - 1)  # one hash in a power of two
 
@@ -156,6 +167,19 @@ def _are_copies(source: LabelledSource, hashes: Array, of_target: Array, weight:
         if by_chance > _BY_CHANCE:
             return False
     return True
+
+
+def _tell_apart(source: LabelledSource, target: Array, rows: Array) -> bool:
+    """Return whether a column of fractions, or the target, has as good as another number in each of some rows."""
+    marked = np.zeros(len(target), np.bool_)
+    marked[rows] = True
+    parts = source.stream(lambda batch: batch.numbers.values[marked[_place(batch)]], "reading")
+    cells = np.column_stack([np.concatenate(list(parts)), target[marked]])
+    for column in cells.T:
+        known = column[~np.isnan(column)]
+        if len(np.unique(known)) >= _TOLD_APART * len(rows) and (known != np.floor(known)).any():
+            return True
+    return False
 
 
 @dataclass(frozen=True)
@@ -182,9 +206,10 @@ class _Cells:
         of_one = self.weight @ np.minimum(self.weight, 1.0)  # pairs of a row with itself, of which weight k has k
         equal, differing = squares[0] - of_one, squares[1] - squares[0]
         shared = squares[2] / max(self.weight.sum(), 1.0) ** 2
-        if shared >= 1.0 or differing <= 0.0:
+        rounding = _ROUNDING * squares[0]
+        if shared >= 1.0 or differing <= rounding:
             return 0.0
-        return differing * shared / (1.0 - shared) / equal if equal > 0.0 else np.inf
+        return differing * shared / (1.0 - shared) / equal if equal > rounding else np.inf
 
 
 def _sum_of_squares(key: Array, weight: Array) -> float:
