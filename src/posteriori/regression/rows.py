@@ -139,8 +139,11 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
     rows = first_rows(recipe, table, _in_quantiles(given, y, counted), data.sample_weight)
     groups = data.groups
     if groups is not None:
-        if len(groups) != len(y) or any(map(is_missing, groups)):
-            raise ValueError(f"groups has {len(groups)} entries for {len(y)} rows, or a gap; give each row its group")
+        if len(groups) != len(y):
+            raise ValueError(f"groups has {len(groups)} entries for {len(y)} rows; give each row its group")
+        gaps = [row for row, group in enumerate(groups) if is_missing(group)]
+        if gaps:
+            raise ValueError(f"groups has no value in row {gaps[0]}; give each row its group")
         folds = min(folds, len(set(np.asarray(groups).tolist())))
         if folds < GROUPS:
             raise ValueError(f"groups holds {folds} of them; a regressor needs {GROUPS} at least")
