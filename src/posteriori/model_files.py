@@ -112,6 +112,10 @@ _DATACLASSES = {
     "Schema": "posteriori.tables",
     "Tokenizer": "posteriori.tables.tokenizer",
     "TargetCuts": "posteriori.reading",
+    "BatchFacts": "posteriori.watching.state",
+    "Martingale": "posteriori.watching.evidence",
+    "State": "posteriori.watching.state",
+    "Stream": "posteriori.watching.streams",
 }
 
 Content = dict[str, Any]
