@@ -33,6 +33,7 @@ from posteriori.cli.options import (
     Column,
     Dates,
     Force,
+    Groups,
     Ignore,
     OptionalTarget,
     Positive,
@@ -599,10 +600,6 @@ WithoutRows = Annotated[bool, typer.Option("--without-rows", help="Save sums, an
 Details = Annotated[bool, typer.Option("--details", help="Print columns, scores, candidates and importance.")]
 Folds = Annotated[
     int | None, typer.Option(metavar="N", min=2, help="Folds of the cross-validation. Default: 5; of a number 9.")
-]
-Groups = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Column of groups, such as patients, held out together.", show_default=False),
 ]
 Share = Annotated[
     float | None,

@@ -13,7 +13,18 @@ from posteriori.cli.files import open_as_written, read_frame, title_of, writes_t
 from posteriori.cli.joint_fit import JointColumns
 from posteriori.cli.messages import UserError, as_user_errors, note, work_progress
 from posteriori.cli.models import align, joint_model_in
-from posteriori.cli.options import Categorical, Dates, DrawSeed, Force, Ignore, Method, OutputTable, Quiet, TablePath
+from posteriori.cli.options import (
+    Categorical,
+    Dates,
+    DrawSeed,
+    Force,
+    Ignore,
+    Kept,
+    Method,
+    OutputTable,
+    Quiet,
+    TablePath,
+)
 from posteriori.cli.outputs import table_at
 
 if TYPE_CHECKING:
@@ -41,10 +52,7 @@ def impute(
     ] = False,
     seed: DrawSeed = None,
     categorical: Categorical = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option("--column", metavar="A,B=keep", help="Columns to use although they identify rows."),
-    ] = None,
+    columns: Kept = None,
     ignore: Ignore = None,
     dates: Dates = None,
     force: Force = False,
