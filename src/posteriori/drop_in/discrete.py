@@ -24,14 +24,14 @@ _SMALLEST_ALPHA = 1e-10  # scikit-learn's
 _LARGEST_ALPHA = 1e30
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DiscreteClassifier(NaiveBayesClassifier, ABC):
     """Naive Bayes of discrete features, with Dirichlet smoothing."""
 
-    alpha: Any
-    force_alpha: bool
-    fit_prior: bool
-    class_prior: Any
-    class_log_prior_: Array
+    alpha: Any = 1.0
+    force_alpha: bool = True
+    fit_prior: bool = True
+    class_prior: Any = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
@@ -76,6 +76,7 @@ class DiscreteClassifier(NaiveBayesClassifier, ABC):
         return tags
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BernoulliNB(DiscreteClassifier):
     r"""Bernoulli naive Bayes: binary features, independent given the class.
 
@@ -135,25 +136,12 @@ class BernoulliNB(DiscreteClassifier):
            [2., 1., 1.]])
     """
 
+    binarize: float | None = 0.0
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DiscreteClassifier._parameter_constraints,
         "binarize": [None, Interval(Real, 0, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        binarize: float | None = 0.0,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.binarize = binarize
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
 
     # Sums and scores are linear in x, so dense and sparse rows, bits and shares of a bit need no cases.
 
@@ -227,6 +215,7 @@ def _log_likelihood(x: Any, present: Array, absent: Array) -> Array:
 _LARGEST = 1 << 31  # category: more tables than any memory holds
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CategoricalNB(DiscreteClassifier):
     r"""Categorical naive Bayes: features with values 0, …, K − 1, independent given the class.
 
@@ -283,26 +272,13 @@ class CategoricalNB(DiscreteClassifier):
            [0., 0., 2.]])
     """
 
+    min_categories: Any = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DiscreteClassifier._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        min_categories: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.min_categories = min_categories
 
     def _statistics(self, rows: LabelledRows) -> JointStatistics:
         def count(values: Array, assignment: Assignment) -> tuple[OpenCounts]:
