@@ -213,8 +213,6 @@ def _open_table(scan: Scan, arguments: FitArguments) -> _TrainingTable:
     except QuantityError:
         if arguments.model is not None and arguments.model not in REGRESSORS:
             raise
-        from posteriori.statistics.description import describe_scan
-
         described = describe_scan(scan, [*features, target], None)
         return _TrainingTable(scan, described, chosen, cuts, groups, hold_out, place, is_number=True)
     _check_kinds(scan, chosen)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -32,6 +32,7 @@ class DiscreteClassifier(NaiveBayesClassifier, ABC):
     force_alpha: bool = True
     fit_prior: bool = True
     class_prior: Any = None
+    class_log_prior_: Array = field(init=False)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
