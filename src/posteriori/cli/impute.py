@@ -92,7 +92,7 @@ def impute(
     with work_progress(not quiet):
         filled = _filled(estimator, frame, names, method, draw, seed) if missing else frame
     added = {name: rows & ~_missing(filled[name]) for name, rows in missing.items()}
-    _say_what(added, {name: rows & ~added[name] for name, rows in missing.items()}, estimator, ignore)
+    _say_what(added, {name: rows & ~added[name] for name, rows in missing.items()}, estimator)
     as_written = open_as_written([str(table)]).frame.collect() if writes_text(output) else frame
     write(_with_cells(as_written, frame, filled, added))
 
@@ -133,9 +133,7 @@ def _missing(cells: pl.Series) -> pl.Series:
     return cells.is_null() | (cells.is_nan().fill_null(False) if cells.dtype.is_float() else cells.is_null())
 
 
-def _say_what(
-    added: Mapping[str, pl.Series], left: Mapping[str, pl.Series], model: JointModel, ignore: list[str] | None
-) -> None:
+def _say_what(added: Mapping[str, pl.Series], left: Mapping[str, pl.Series], model: JointModel) -> None:
     """Say on stderr how many cells were filled, and which columns were not, with the reason."""
     from posteriori.support.formatting import plural
     from posteriori.tables import quote

@@ -118,8 +118,8 @@ def read_state(path: Path, model: Classifier) -> State:
         content = parse(path.read_text(encoding="utf-8", errors="surrogatepass"))
         require(isinstance(content, dict) and content.get("format") == _FORMAT, "it is another kind of file")
         require(content["version"] == _VERSION, "it was written by another version")
-        arrays = {name: _array(unpack(array, {}, _refuse)) for name, array in content["arrays"].items()}
-        state = unpack(content["state"], arrays, _refuse, "state")
+        arrays = {name: _array(unpack(array, {})) for name, array in content["arrays"].items()}
+        state = unpack(content["state"], arrays, place="state")
         require_kind(state, State)
     if content["model"] != digest_of(model):
         raise ValueError(
@@ -131,7 +131,3 @@ def read_state(path: Path, model: Classifier) -> State:
 def _array(numbers: Any) -> Array:
     require(type(numbers) is list and {*map(type, numbers)} <= {float, int}, "an array holds no numbers")
     return np.array(numbers, np.float64)
-
-
-def _refuse(content: Any, arrays: Any) -> None:
-    raise ValueError("it holds a model")
