@@ -77,7 +77,6 @@ class DiscreteClassifier(NaiveBayesClassifier, ABC):
         return tags
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class BernoulliNB(DiscreteClassifier):
     r"""Bernoulli naive Bayes: binary features, independent given the class.
 
@@ -137,12 +136,23 @@ class BernoulliNB(DiscreteClassifier):
            [2., 1., 1.]])
     """
 
-    binarize: float | None = 0.0
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DiscreteClassifier._parameter_constraints,
         "binarize": [None, Interval(Real, 0, None, closed="left")],
     }
+
+    # Not a dataclass: scikit-learn has `binarize` between the parameters that all share.
+    def __init__(
+        self,
+        *,
+        alpha: Any = 1.0,
+        force_alpha: bool = True,
+        binarize: float | None = 0.0,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+    ) -> None:
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
+        self.binarize = binarize
 
     # Sums and scores are linear in x, so dense and sparse rows, bits and shares of a bit need no cases.
 
