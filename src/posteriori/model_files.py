@@ -112,6 +112,10 @@ _DATACLASSES = {
     "Schema": "posteriori.tables",
     "Tokenizer": "posteriori.tables.tokenizer",
     "TargetCuts": "posteriori.reading",
+    "BatchFacts": "posteriori.watching.state",
+    "Martingale": "posteriori.watching.evidence",
+    "State": "posteriori.watching.state",
+    "Stream": "posteriori.watching.streams",
 }
 
 Content = dict[str, Any]
@@ -449,7 +453,14 @@ def pack(value: Any, path: str, arrays: dict[str, Array], of_estimator: OfEstima
     return {"type": name, "fields": fields}
 
 
-def unpack(value: Any, arrays: dict[str, Array], to_estimator: ToEstimator, place: str = "fitted") -> Any:
+def no_estimator(content: Content, arrays: dict[str, Array]) -> Any:
+    """Refuse an estimator within a value: what reads the file expects none."""
+    raise ValueError(f"it holds a {content.get('model')!r} where no estimator is expected")
+
+
+def unpack(
+    value: Any, arrays: dict[str, Array], to_estimator: ToEstimator = no_estimator, place: str = "fitted"
+) -> Any:
     """Return the value that a file holds as JSON and arrays; check the fields of every dataclass.
 
     `to_estimator` makes an estimator of its name, its parameters and its fitted attributes. Errors begin with the place

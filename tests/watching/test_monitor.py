@@ -214,6 +214,11 @@ def test_damaged_files_are_refused_in_one_sentence(fitted, tmp_path):
     monitor.save(path)
     content = json.loads(path.read_text(encoding="utf-8"))
     whole = path.read_bytes()
+    state = ("state", "fields")
+    history, streams = (*state, "history", "tuple"), (*state, "streams", "tuple")
+    figures, stream = (*history, 1, "fields"), (*streams, 0, "fields")
+    arrays = [("arrays", f".streams.0.evidence.{name}") for name in ("edges", "counts", "log_capital")]
+    edges, counts, log_capital = ((*name, "list") for name in arrays)
     crafted = [
         b"",
         b"\xff\xfe\x00",
@@ -224,23 +229,33 @@ def test_damaged_files_are_refused_in_one_sentence(fitted, tmp_path):
             changed(content, *keys, value=value).encode()
             for keys, value in [
                 (("version",), 9),
-                (("seed",), -1),
-                (("seed",), 1.5),
-                (("false_alarms",), "0.1"),
-                (("streams",), None),
-                (("history",), []),
-                (("streams", 0, "kind"), "other"),
-                (("streams", 2, "column"), None),
-                (("streams", 0, "counts"), [1.0]),
-                (("streams", 0, "counts", 0), -1.0),
-                (("streams", 0, "edges", 0), 1e300),
-                (("streams", 0, "log_capital"), [0.0]),
-                (("streams", 0, "log_capital"), None),
-                (("streams", 0, "n_batches"), 7),
-                (("streams", 0, "level"), 0.0),
-                (("streams", 0, "alarm"), 5),
-                (("history", 0, "log_e"), []),
-                (("history", 1, "n_rows"), True),
+                (("state",), {"estimator": {"class": "NaiveBayes"}}),
+                (("state",), content["state"]["fields"]["streams"]),
+                ((*state, "seed"), -1),
+                ((*state, "seed"), 1.5),
+                ((*state, "false_alarms"), "0.1"),
+                ((*state, "false_alarms"), 1.5),
+                ((*state, "streams"), None),
+                (history, []),
+                ((*stream, "kind"), "other"),
+                ((*streams, 2, "fields", "column"), None),
+                (counts, [1.0]),
+                ((*counts, 0), -1.0),
+                ((*counts, 0), "1.0"),
+                ((*edges, 1), {"float": "nan"}),
+                ((*edges, 1), 1e300),
+                ((*edges, 1), -1e300),
+                (log_capital, [0.0]),
+                (arrays[2], None),
+                ((*log_capital, 0), {"float": "-inf"}),
+                ((*stream, "evidence", "fields", "n_batches"), 7),
+                ((*stream, "evidence", "fields", "n_batches"), 0),
+                ((*stream, "level"), 0.0),
+                ((*stream, "alarm"), 5),
+                ((*history, 0, "fields", "log_e", "tuple"), []),
+                ((*figures, "n_rows"), True),
+                ((*figures, "n_rows"), -1),
+                ((*figures, "log_loss"), {"float": "inf"}),
             ]
         ),
     ]

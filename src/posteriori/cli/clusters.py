@@ -14,7 +14,7 @@ import typer
 from posteriori.cli.files import read_frame, stem_of
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar
 from posteriori.cli.named_columns import columns_named, kept_and_text, parts_of_dates
-from posteriori.cli.options import AsJson, Dates, Force, Quiet, TablePath
+from posteriori.cli.options import AsJson, Categorical, Dates, Force, Kept, Quiet, TablePath
 from posteriori.cli.outputs import Origin, check_model_name, output_at, table_at
 
 if TYPE_CHECKING:
@@ -44,17 +44,8 @@ def cluster(
         list[str] | None,
         typer.Option("--ignore", "--drop", metavar="A,B", help="Columns to leave out, such as known classes."),
     ] = None,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="A,B",
-            help="Columns of codes: numbers that are categories.",
-        ),
-    ] = None,
-    kinds: Annotated[
-        list[str] | None,
-        typer.Option("--column", metavar="A,B=keep", help="Columns to use although they identify rows."),
-    ] = None,
+    categorical: Categorical = None,
+    kinds: Kept = None,
     dates: Dates = None,
     numeric: Annotated[
         list[str] | None,

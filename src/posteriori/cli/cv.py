@@ -14,6 +14,7 @@ from posteriori.cli.options import (
     Categorical,
     Classes,
     Dates,
+    Groups,
     Ignore,
     Quiet,
     SplitSeed,
@@ -52,14 +53,7 @@ def cv(
     folds: Annotated[
         int | None, typer.Option(metavar="N", min=2, help="Number of folds. Default: 5; of a number 9.")
     ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Column of groups, such as patients, held out together.",
-            show_default=False,
-        ),
-    ] = None,
+    groups: Groups = None,
     categorical: Categorical = None,
     columns: TextOrKeep = None,
     ignore: Ignore = None,

@@ -14,7 +14,7 @@ import typer
 
 from posteriori.cli.messages import UserError, as_user_errors, refuse_given, warn
 from posteriori.cli.models import align, load_classifier_or_regressor, read_for, with_cut_target
-from posteriori.cli.options import AsJson, ModelPath, Positive, TablePath
+from posteriori.cli.options import AsJson, ColumnOfTruth, ModelPath, Positive, TablePath
 from posteriori.cli.targets import check_column, labelled_rows, rows_with_number
 
 if TYPE_CHECKING:
@@ -29,15 +29,7 @@ if TYPE_CHECKING:
 def evaluate(
     model: ModelPath,
     table: TablePath,
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            "-t",
-            metavar="NAME",
-            help="The column that holds the truth. Default: that of fit.",
-        ),
-    ] = None,
+    target: ColumnOfTruth = None,
     positive: Positive = None,
     threshold: Annotated[
         list[str] | None,

@@ -10,7 +10,7 @@ import typer
 from posteriori.cli.files import page_beside
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.models import AnyModelPath, align, load_any, read_for, with_cut_target
-from posteriori.cli.options import FORMATS, Force, Positive
+from posteriori.cli.options import FORMATS, Force, PageTitle, Positive
 from posteriori.cli.outputs import output_at
 
 _SUFFIXES = (".html", ".htm")
@@ -33,7 +33,7 @@ def explore(
         typer.Option("--network", help="Show a classifier of categories and bins as a Bayesian network."),
     ] = False,
     positive: Positive = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")] = None,
+    title: PageTitle = None,
     embed: Annotated[
         bool, typer.Option("--embed", help="Write the first section alone, for a frame within another page.")
     ] = False,

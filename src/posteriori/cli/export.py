@@ -11,7 +11,7 @@ import typer
 from posteriori.cli.files import write_out
 from posteriori.cli.messages import UserError, as_user_errors, refuse_given
 from posteriori.cli.models import AnyModelPath, load_any, load_classifier_or_regressor
-from posteriori.cli.options import Force, ModelPath, split_names
+from posteriori.cli.options import Force, ModelPath, Threshold, split_names
 from posteriori.cli.outputs import output_at
 from posteriori.cli.predict import named_costs, named_thresholds
 
@@ -82,10 +82,7 @@ def sql(
             help="Columns of the table in the result, such as its key. Default: the features.",
         ),
     ] = None,
-    threshold: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CLASS=P", help="Predict CLASS where its probability is P or more."),
-    ] = None,
+    threshold: Threshold = None,
     costs: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Predict the decision of least expected cost: .json or table."),

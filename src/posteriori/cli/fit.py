@@ -33,6 +33,7 @@ from posteriori.cli.options import (
     Column,
     Dates,
     Force,
+    Groups,
     Ignore,
     OptionalTarget,
     Positive,
@@ -212,8 +213,6 @@ def _open_table(scan: Scan, arguments: FitArguments) -> _TrainingTable:
     except QuantityError:
         if arguments.model is not None and arguments.model not in REGRESSORS:
             raise
-        from posteriori.statistics.description import describe_scan
-
         described = describe_scan(scan, [*features, target], None)
         return _TrainingTable(scan, described, chosen, cuts, groups, hold_out, place, is_number=True)
     _check_kinds(scan, chosen)
@@ -599,10 +598,6 @@ WithoutRows = Annotated[bool, typer.Option("--without-rows", help="Save sums, an
 Details = Annotated[bool, typer.Option("--details", help="Print columns, scores, candidates and importance.")]
 Folds = Annotated[
     int | None, typer.Option(metavar="N", min=2, help="Folds of the cross-validation. Default: 5; of a number 9.")
-]
-Groups = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="Column of groups, such as patients, held out together.", show_default=False),
 ]
 Share = Annotated[
     float | None,

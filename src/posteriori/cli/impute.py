@@ -13,7 +13,18 @@ from posteriori.cli.files import open_as_written, read_frame, title_of, writes_t
 from posteriori.cli.joint_fit import JointColumns
 from posteriori.cli.messages import UserError, as_user_errors, note, work_progress
 from posteriori.cli.models import align, joint_model_in
-from posteriori.cli.options import Categorical, Dates, DrawSeed, Force, Ignore, Method, OutputTable, Quiet, TablePath
+from posteriori.cli.options import (
+    Categorical,
+    Dates,
+    DrawSeed,
+    Force,
+    Ignore,
+    Kept,
+    Method,
+    OutputTable,
+    Quiet,
+    TablePath,
+)
 from posteriori.cli.outputs import table_at
 
 if TYPE_CHECKING:
@@ -41,10 +52,7 @@ def impute(
     ] = False,
     seed: DrawSeed = None,
     categorical: Categorical = None,
-    columns: Annotated[
-        list[str] | None,
-        typer.Option("--column", metavar="A,B=keep", help="Columns to use although they identify rows."),
-    ] = None,
+    columns: Kept = None,
     ignore: Ignore = None,
     dates: Dates = None,
     force: Force = False,
@@ -84,7 +92,7 @@ def impute(
     with work_progress(not quiet):
         filled = _filled(estimator, frame, names, method, draw, seed) if missing else frame
     added = {name: rows & ~_missing(filled[name]) for name, rows in missing.items()}
-    _say_what(added, {name: rows & ~added[name] for name, rows in missing.items()}, estimator, ignore)
+    _say_what(added, {name: rows & ~added[name] for name, rows in missing.items()}, estimator)
     as_written = open_as_written([str(table)]).frame.collect() if writes_text(output) else frame
     write(_with_cells(as_written, frame, filled, added))
 
@@ -125,9 +133,7 @@ def _missing(cells: pl.Series) -> pl.Series:
     return cells.is_null() | (cells.is_nan().fill_null(False) if cells.dtype.is_float() else cells.is_null())
 
 
-def _say_what(
-    added: Mapping[str, pl.Series], left: Mapping[str, pl.Series], model: JointModel, ignore: list[str] | None
-) -> None:
+def _say_what(added: Mapping[str, pl.Series], left: Mapping[str, pl.Series], model: JointModel) -> None:
     """Say on stderr how many cells were filled, and which columns were not, with the reason."""
     from posteriori.support.formatting import plural
     from posteriori.tables import quote

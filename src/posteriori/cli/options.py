@@ -78,6 +78,10 @@ TextOrKeep = Annotated[
         help="How to read columns: as text, or keep (although they identify rows).",
     ),
 ]
+Kept = Annotated[
+    list[str] | None,
+    typer.Option("--column", metavar="A,B=keep", help="Columns to use although they identify rows."),
+]
 Dates = Annotated[
     list[str] | None,
     typer.Option(
@@ -93,6 +97,18 @@ Classes = Annotated[
 TargetIsClass = Annotated[
     bool, typer.Option("--target-is-class", help="Take each whole number of the target as a class.")
 ]
+Groups = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Column of groups, such as patients, held out together.", show_default=False),
+]
+ColumnOfTruth = Annotated[
+    str | None,
+    typer.Option("--target", "-t", metavar="NAME", help="The column that holds the truth. Default: that of fit."),
+]
+Threshold = Annotated[
+    list[str] | None,
+    typer.Option(metavar="CLASS=P", help="Predict CLASS where its probability is P or more."),
+]
 Positive = Annotated[
     str | None,
     typer.Option(
@@ -106,6 +122,7 @@ Force = Annotated[
     bool,
     typer.Option("--force", help="Replace files that exist."),
 ]
+PageTitle = Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")]
 RowCount = Annotated[int, typer.Option("--rows", "-n", metavar="N", min=1, help="Number of rows to draw.")]

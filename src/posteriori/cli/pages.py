@@ -32,17 +32,23 @@ if TYPE_CHECKING:
 _MOST_CATEGORIES = 20
 
 
-def print_pool(facts: Facts) -> None:
-    """Print the members, candidates and feature importance of a pool."""
+def _print_head(facts: Facts) -> tuple[Console, str, list[str]]:
+    """Print what the model is and its summary; return the console, the target and the classes."""
     out = console()
+    rows = f", learned from {facts['rows']:,.10g} rows" if facts["rows"] is not None else ""
     target = facts["target"] if facts["target"] is not None else "class"
-    out.print(f"{facts['model']} of {target}, learned from {facts['rows']:,.10g} rows")
+    out.print(f"{facts['model']} of {target}{rows}")
     print_parameter_count(out, facts)
     out.print()
     print_sentences(out, facts["summary"])
     if facts["summary"]:
         out.print()
-    labels = [label_text(label) for label in facts["classes"]]
+    return out, target, [label_text(label) for label in facts["classes"]]
+
+
+def print_pool(facts: Facts) -> None:
+    """Print the members, candidates and feature importance of a pool."""
+    out, target, labels = _print_head(facts)
     values = [[probability(p) for p in facts["prior"]], [f"{b:+.4f}" for b in facts["bias"]]]
     print_grid(out, target, ["prior", "bias (nats)"], labels, values)
     table = new_table("member", "name", "weight", "parameters", left=2)
@@ -58,16 +64,7 @@ def print_pool(facts: Facts) -> None:
 
 def print_model(facts: Facts) -> None:
     """Print the parameters of a model."""
-    out = console()
-    rows = f", learned from {facts['rows']:,.10g} rows" if facts["rows"] is not None else ""
-    target = facts["target"] if facts["target"] is not None else "class"
-    out.print(f"{facts['model']} of {target}{rows}")
-    print_parameter_count(out, facts)
-    out.print()
-    print_sentences(out, facts["summary"])
-    if facts["summary"]:
-        out.print()
-    labels = [label_text(label) for label in facts["classes"]]
+    out, target, labels = _print_head(facts)
     parts = [label_text(one["name"]) for one in facts["components"]] if facts["components"] else labels
     print_grid(out, f"p({target})", ["probability"], labels, [[probability(p) for p in facts["prior"]]])
     numeric: dict[str, list[Facts]] = {}

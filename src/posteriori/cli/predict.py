@@ -23,6 +23,7 @@ from posteriori.cli.options import (
     OutputTable,
     Quiet,
     TablePaths,
+    Threshold,
     WithColumns,
     spellings,
     split_names,
@@ -279,10 +280,7 @@ def predict(
             help="Add log_density and strangeness: how unusual a row is.",
         ),
     ] = False,
-    threshold: Annotated[
-        list[str] | None,
-        typer.Option(metavar="CLASS=P", help="Predict CLASS where its probability is P or more."),
-    ] = None,
+    threshold: Threshold = None,
     costs: Annotated[
         Path | None,
         typer.Option(

@@ -18,7 +18,7 @@ from posteriori.cli.models import (
     read_for,
     with_cut_target,
 )
-from posteriori.cli.options import Force, ModelPath, Positive, TablePath
+from posteriori.cli.options import ColumnOfTruth, Force, ModelPath, PageTitle, Positive, TablePath
 from posteriori.cli.outputs import Output, output_at
 from posteriori.cli.targets import check_column, labelled_rows
 
@@ -64,10 +64,7 @@ def report(
             metavar="FILE", help="Earlier rows: report the drift since then. Or another model.", show_default=False
         ),
     ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option("--target", "-t", metavar="NAME", help="The column that holds the truth. Default: that of fit."),
-    ] = None,
+    target: ColumnOfTruth = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Where to write. Default: MODEL.report.html."),
@@ -77,7 +74,7 @@ def report(
         typer.Option(metavar="PAGE", help="Address of a page written by explore, to link to.", show_default=False),
     ] = None,
     positive: Positive = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")] = None,
+    title: PageTitle = None,
     force: Force = False,
 ) -> None:
     """Write a report: how a model predicts a table, or how a table differs from earlier rows.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -120,6 +120,7 @@ def discriminative(classifier: Any, *, categorical_features: Any = "from_dtype")
     return DiscriminativeClassifier(classifier, categorical_features=categorical_features)
 
 
+@dataclass(eq=False, repr=False)
 class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
     """A classifier of scikit-learn for every table that posteriori reads, with the same kinds of columns.
 
@@ -165,18 +166,11 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
     ['go', 'stay', 'go', 'stay']
     """
 
-    def __init__(
-        self,
-        classifier: Any = "logistic",
-        *,
-        categorical_features: Any = "from_dtype",
-        random_state: Any = None,
-        text: Any = "auto",
-    ) -> None:
-        self.text = text
-        self.classifier = classifier
-        self.categorical_features = categorical_features
-        self.random_state = random_state
+    classifier: Any = "logistic"
+    _: KW_ONLY
+    categorical_features: Any = "from_dtype"
+    random_state: Any = None
+    text: Any = "auto"
 
     def __sklearn_tags__(self) -> Tags:
         return takes_tables(super().__sklearn_tags__())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -118,18 +119,11 @@ class MultinomialNB(CountClassifier):
     array(['spam'], dtype='<U4')
     """
 
-    def __init__(
-        self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-
     def _scores_of_words(self, count: Array, alpha: Array) -> Array:
         return log_shares(count, alpha)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ComplementNB(CountClassifier):
     r"""Complement naive Bayes: a class is scored by how little a row resembles the other classes.
 
@@ -180,25 +174,12 @@ class ComplementNB(CountClassifier):
     array(['spam'], dtype='<U4')
     """
 
+    norm: bool = False
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DiscreteClassifier._parameter_constraints,
         "norm": ["boolean"],
     }
-
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        norm: bool = False,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.norm = norm
 
     def _scores_of_words(self, count: Array, alpha: Array) -> Array:
         self.feature_all_ = count.sum(axis=0)

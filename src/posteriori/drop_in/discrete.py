@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -24,14 +24,15 @@ _SMALLEST_ALPHA = 1e-10  # scikit-learn's
 _LARGEST_ALPHA = 1e30
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DiscreteClassifier(NaiveBayesClassifier, ABC):
     """Naive Bayes of discrete features, with Dirichlet smoothing."""
 
-    alpha: Any
-    force_alpha: bool
-    fit_prior: bool
-    class_prior: Any
-    class_log_prior_: Array
+    alpha: Any = 1.0
+    force_alpha: bool = True
+    fit_prior: bool = True
+    class_prior: Any = None
+    class_log_prior_: Array = field(init=False)
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
@@ -140,6 +141,7 @@ class BernoulliNB(DiscreteClassifier):
         "binarize": [None, Interval(Real, 0, None, closed="left")],
     }
 
+    # Not a dataclass: scikit-learn has `binarize` between the parameters that all share.
     def __init__(
         self,
         *,
@@ -149,11 +151,8 @@ class BernoulliNB(DiscreteClassifier):
         fit_prior: bool = True,
         class_prior: Any = None,
     ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
+        super().__init__(alpha=alpha, force_alpha=force_alpha, fit_prior=fit_prior, class_prior=class_prior)
         self.binarize = binarize
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
 
     # Sums and scores are linear in x, so dense and sparse rows, bits and shares of a bit need no cases.
 
@@ -227,6 +226,7 @@ def _log_likelihood(x: Any, present: Array, absent: Array) -> Array:
 _LARGEST = 1 << 31  # category: more tables than any memory holds
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CategoricalNB(DiscreteClassifier):
     r"""Categorical naive Bayes: features with values 0, …, K − 1, independent given the class.
 
@@ -283,26 +283,13 @@ class CategoricalNB(DiscreteClassifier):
            [0., 0., 2.]])
     """
 
+    min_categories: Any = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **DiscreteClassifier._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        min_categories: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.min_categories = min_categories
 
     def _statistics(self, rows: LabelledRows) -> JointStatistics:
         def count(values: Array, assignment: Assignment) -> tuple[OpenCounts]:

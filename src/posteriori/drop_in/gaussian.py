@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -19,6 +20,7 @@ from posteriori.tables import Assignment, Numbers
 _FLAT = 1e200  # a variance so large that the square of any float of 32 bits is negligible; its inverse is finite
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GaussianNB(NaiveBayesClassifier):
     r"""Gaussian naive Bayes: every feature normal given the class.
 
@@ -74,14 +76,13 @@ class GaussianNB(NaiveBayesClassifier):
            [1.5, 8.5]])
     """
 
+    priors: Any = None
+    var_smoothing: float = 1e-9
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "priors": ["array-like", None],
         "var_smoothing": [Interval(Real, 0, None, closed="left")],
     }
-
-    def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9) -> None:
-        self.priors = priors
-        self.var_smoothing = var_smoothing
 
     def _statistics(self, rows: LabelledRows) -> JointStatistics:
         """Return the moments of each class, and of all rows together, unweighted."""

@@ -126,6 +126,7 @@ def _shares(spread: Array) -> Array:
     return spread / total if total > 0 else np.zeros_like(spread)
 
 
+@dataclass(eq=False, repr=False)
 class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DiscriminantAnalysis):
     r"""Linear discriminant analysis: classes that are Gaussian with one covariance.
 
@@ -197,6 +198,14 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     array([1, 2])
     """
 
+    solver: str = "svd"
+    shrinkage: Any = None
+    priors: Any = None
+    n_components: int | None = None
+    store_covariance: bool = False
+    tol: float = 1e-4
+    covariance_estimator: Any = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "solver": [StrOptions(set(SOLVERS))],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
@@ -206,24 +215,6 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         "tol": [Interval(Real, 0, None, closed="left")],
         "covariance_estimator": [HasMethods("fit"), None],
     }
-
-    def __init__(
-        self,
-        solver: str = "svd",
-        shrinkage: Any = None,
-        priors: Any = None,
-        n_components: int | None = None,
-        store_covariance: bool = False,
-        tol: float = 1e-4,
-        covariance_estimator: Any = None,
-    ) -> None:
-        self.solver = solver
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.n_components = n_components
-        self.store_covariance = store_covariance
-        self.tol = tol
-        self.covariance_estimator = covariance_estimator
 
     _solvers = SOLVERS
     _pooling = Pooled()

@@ -55,6 +55,7 @@ _SOLVERS: dict[str, Solver[Callable[[Array, float], PrincipalAxes]]] = {
 }
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     r"""Quadratic discriminant analysis: Gaussian classes with one covariance per class.
 
@@ -122,6 +123,14 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
     array([1, 2])
     """
 
+    solver: str = "svd"
+    shrinkage: Any = None
+    priors: Any = None
+    reg_param: float = 0.0
+    store_covariance: bool = False
+    tol: float = 1.0e-4
+    covariance_estimator: Any = None
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "solver": [StrOptions(set(_SOLVERS))],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
@@ -131,25 +140,6 @@ class QuadraticDiscriminantAnalysis(DiscriminantAnalysis):
         "tol": [Interval(Real, 0, None, closed="left")],
         "covariance_estimator": [HasMethods("fit"), None],
     }
-
-    def __init__(
-        self,
-        *,
-        solver: str = "svd",
-        shrinkage: Any = None,
-        priors: Any = None,
-        reg_param: float = 0.0,
-        store_covariance: bool = False,
-        tol: float = 1.0e-4,
-        covariance_estimator: Any = None,
-    ) -> None:
-        self.solver = solver
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.reg_param = reg_param
-        self.store_covariance = store_covariance
-        self.tol = tol
-        self.covariance_estimator = covariance_estimator
 
     _solvers = _SOLVERS
     _pooling = PerClass()

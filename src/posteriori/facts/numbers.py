@@ -23,8 +23,8 @@ _LONGEST = 32  # characters of a name
 _DIGITS = 3  # of an error in a sentence
 
 
-def judged_numbers(density: PredictiveDensity, y: Array, name: str, usual: float | None = None) -> Facts:
-    """Return the scores of densities of rows, beside always predicting one number, and sentences on them.
+def judged_numbers(density: PredictiveDensity, y: Array, name: str) -> Facts:
+    """Return the scores of densities of rows, beside always predicting the median, and sentences on them.
 
     Parameters
     ----------
@@ -33,10 +33,8 @@ def judged_numbers(density: PredictiveDensity, y: Array, name: str, usual: float
         The numbers of the rows.
     name : str
         The target.
-    usual : float, optional
-        The number to compare with; default the median of y.
     """
-    median = float(np.median(y)) if usual is None else usual
+    median = float(np.median(y))
     scores = scores_of_numbers(density, y)
     errors = np.abs(y - density.median)
     found = {

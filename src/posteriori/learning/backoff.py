@@ -12,7 +12,7 @@ from posteriori.densities import AveragedDensity, BackingOffDensity, BackOff, Gr
 from posteriori.densities.conditional import LeftOutCells
 from posteriori.densities.grouped import coarse_parameters
 from posteriori.learning.fit import FitResult
-from posteriori.learning.log_linear import clip_factors
+from posteriori.learning.log_linear import clip_log_factors
 from posteriori.learning.weights import check_exact, left_out_factors, left_out_prior, sampled_rows, unseen_as_missing
 from posteriori.model import Block, GenerativeModel, Prior, log_sum
 from posteriori.sources import LabelledSource
@@ -170,7 +170,7 @@ def _left_out_densities(model: GenerativeModel, statistics: JointStatistics, row
         def sum_of_factors(multiplier: float) -> Array:
             blocks = tuple(with_smoothing(block, lambda one: one.scaled(multiplier)) for block in model.blocks)
             factors = left_out_factors(replace(model, blocks=blocks), statistics, rows, refit=False)
-            return np.asarray(clip_factors(factors).sum(axis=2))
+            return np.asarray(clip_log_factors(factors).sum(axis=2))
 
         return sum_of_factors
     block, sums = model.blocks[averaged], statistics.blocks[averaged]

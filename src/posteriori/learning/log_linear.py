@@ -155,7 +155,7 @@ def fit_log_linear(
     Parameters
     ----------
     features : ndarray (n, C, d)
-        f_j(x_i, c) in nats. Values more than 700 below that of another class are clipped (`clip_factors`).
+        f_j(x_i, c) in nats. Values more than 700 below that of another class are clipped (`clip_log_factors`).
     y_true : ndarray (n,)
         The class index of each row.
     row_weight : ndarray (n,)
@@ -188,7 +188,7 @@ def fit_log_linear(
         order = np.argsort(share < 1.0, kind="stable")
         features, y_true, row_weight, share = features[order], y_true[order], row_weight[order], share[order]
     problem = _Problem(
-        np.ascontiguousarray(clip_factors(features)),
+        np.ascontiguousarray(clip_log_factors(features)),
         np.ascontiguousarray(y_true, np.int64),
         np.ascontiguousarray(row_weight, np.float64),
         np.concatenate([centre.bias, centre.weight]),
@@ -204,7 +204,7 @@ def fit_log_linear(
     return LogLinear(optimum[:n_classes], optimum[n_classes:])
 
 
-def clip_factors(log_factors: Array) -> Array:
+def clip_log_factors(log_factors: Array) -> Array:
     """Return log factors (n, C, d) in nats, none more than 700 below the largest of the classes.
 
     A log density depends on the unit of its column, and the difference between two classes does not. Where a factor is

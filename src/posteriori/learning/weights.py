@@ -10,7 +10,7 @@ import numpy as np
 
 from posteriori.densities import ApproximatingDensity, CategorySummingDensity, Grouped, LeaveOneOutDensity, implements
 from posteriori.learning.folds import stratified_subsample
-from posteriori.learning.log_linear import LogLinear, clip_factors, fit_log_linear
+from posteriori.learning.log_linear import LogLinear, clip_log_factors, fit_log_linear
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior, warn_of_approximation
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
@@ -233,7 +233,7 @@ def fit_weights(
     share = None if known is None else (known & varies).sum(axis=1) / max(int(varies.sum()), 1)
     class_index = np.searchsorted(present, y_true)
     if np.isinf(penalty):
-        factors = clip_factors(factors).sum(axis=2, keepdims=True)  # w_j = w̄: one feature, their sum
+        factors = clip_log_factors(factors).sum(axis=2, keepdims=True)  # w_j = w̄: one feature, their sum
     # A factor that never differs between classes changes no posterior, so its optimum is w_j = w̄.
     active = np.flatnonzero((factors != factors[:, :1]).any(axis=0).any(axis=0))
     active = active if len(active) else np.arange(min(1, factors.shape[2]))  # their number is positive in what follows

@@ -186,12 +186,12 @@ def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior
     name, n_jobs = recipe["recipe"], dict(recipe["parameters"]["dict"]).get("n_jobs")
 
     def unpacked(key: str) -> Any:
-        return unpack(fitted[key], arrays, _no_estimator)
+        return unpack(fitted[key], arrays)
 
     if content["type"] != "FittedPool":
         posterior = Posterior((unpacked("model"),))
         learned = fitted["statistics"] is not None
-        ranges = unpack(fitted["statistics"]["fields"].get("ranges"), arrays, _no_estimator) if learned else None
+        ranges = unpack(fitted["statistics"]["fields"].get("ranges"), arrays) if learned else None
         return FittedPosterior(posterior, unpacked("target"), name, n_jobs, learned, ranges)
     members = {key: _posterior_of(member, arrays) for key, member in distinct(fitted["members"]["dict"]).items()}
     weights = unpacked("weights")
@@ -209,10 +209,6 @@ def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior
     target, ranges = next(iter(members.values())).target, ranges_of([member.ranges for member in members.values()])
     partial.check_against(len(models), len(target.categories), len(models[0].schema.columns))
     return FittedPosterior(Posterior(models, pool), target, name, n_jobs, ranges=ranges)
-
-
-def _no_estimator(content: Content, arrays: dict[str, Array]) -> Any:
-    raise ValueError(f"it holds a {content.get('model')!r} where no estimator is expected")
 
 
 def _of_rows(unpacked: Callable[[str], Any], key: str, members: Mapping[str, Any]) -> tuple[Array, Array]:

@@ -93,7 +93,7 @@ def number_scorer(path: Path) -> NumberScorer:
         fitted = parse(metadata["content"])["fitted"]
         fields = fitted["fields"]
         if fitted["type"] == "FittedGaussian":
-            found, schema = (unpack(fields[key], arrays, _no_estimator) for key in ("found", "of_columns"))
+            found, schema = (unpack(fields[key], arrays) for key in ("found", "of_columns"))
             require(isinstance(schema, Schema) and len(found.locations) == 1, "there is not one location")
             found.check_locations(schema)
             return NumberScorer(found, schema, fields["recipe"]["estimator"]["recipe"])
@@ -101,7 +101,3 @@ def number_scorer(path: Path) -> NumberScorer:
         f"{str(path)!r} predicts a number by a GenerativeRegressor, which has no scorer: use "
         "posteriori.load(path).predict, or fit an AdditiveRegressor or a KernelRegressor (fit --model additive)"
     )
-
-
-def _no_estimator(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
-    raise ValueError(f"it holds a {content.get('model')!r} where no estimator is expected")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import singledispatch
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import sqlglot
@@ -22,7 +22,8 @@ from posteriori.densities import (
     TreeParameters,
 )
 from posteriori.densities.registry import REGISTRY
-from posteriori.model import Block, GenerativeModel, KnownCells, PartialRows
+from posteriori.model import GenerativeModel, KnownCells, Pool
+from posteriori.model.pool import FLOOR
 from posteriori.model_cost import Language, require_affordable_export
 from posteriori.scoring.decisions import Decision
 from posteriori.sql.dates import reason_against, require_dates
@@ -77,7 +78,7 @@ def estimate_length(model: GenerativeModel) -> int:
     """Return about how many characters the SELECT of a model has; it rises with each size of the parameters."""
     cells = sum(len(str(category)) + 16 for column in model.schema.columns for category in column.categories)
     factors = sum(
-        _length_of_block(block, parameters)
+        _length(parameters, block.density)
         for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True)
         if not block.shared
     )
@@ -112,10 +113,6 @@ LANGUAGE = Language(
 def n_expressions(d: int, n_components: int, n_covariances: int) -> int:
     """Return the number of expressions for d columns: Z·d(d−1)/2 deviations and G·(d−1)d(d+1)/6 covariances."""
     return n_components * d * (d - 1) // 2 + n_covariances * (d - 1) * d * (d + 1) // 6
-
-
-def _length_of_block(block: Block, parameters: Any) -> float:
-    return _length(parameters, block.density)
 
 
 @singledispatch
@@ -182,30 +179,7 @@ def _(parameters: GroupedParameters, density: Any) -> float:
 
 
 Label = str | bool | int | float
-LEAST_LOG_POSTERIOR = -700.0  # of a member of a pool, as `posteriori.model.clip_log_posteriors` clips it
-
-
 _ROUNDING = 1e-12  # of a share of known cells
-
-
-class PoolWeights(Protocol):
-    """The weights of a logarithmic opinion pool."""
-
-    @property
-    def weight(self) -> Array:
-        """The weight of each model, (M,)."""
-
-    @property
-    def bias(self) -> Array:
-        """The bias of each class, (C,), in nats."""
-
-    @property
-    def fading(self) -> PartialRows | None:
-        """The weights and biases of rows that are known in part; None if every row is a whole one."""
-
-    @property
-    def used(self) -> Array:
-        """Which models have a weight in some row, (M,)."""
 
 
 def select_posterior(
@@ -214,7 +188,7 @@ def select_posterior(
     table: str,
     dialect: str,
     columns: Sequence[str] | None,
-    pool: PoolWeights | None = None,
+    pool: Pool | None = None,
     decision: Decision | None = None,
 ) -> str:
     """Return the SELECT that `Classifier.to_sql` describes, of one model or of a pool of several.
@@ -227,7 +201,7 @@ def select_posterior(
         The classes.
     table, dialect, columns
         As in `Classifier.to_sql`.
-    pool : PoolWeights, optional
+    pool : Pool, optional
         The weights of the models; None for one model.
     decision : Decision, optional
         The rule that predicts; default the most probable class.
@@ -344,7 +318,7 @@ def _is_known(j: int, steps: SelectSteps, cells: CellReader) -> Node:
 
 
 def _pooled_scores(
-    models: Mapping[str, GenerativeModel], pool: PoolWeights, steps: SelectSteps, cells: CellReader
+    models: Mapping[str, GenerativeModel], pool: Pool, steps: SelectSteps, cells: CellReader
 ) -> list[Node]:
     """Return bias_y + Σ_m weight_m·log p_m(y | x) of each class, where log p_m is clipped as in the pool.
 
@@ -379,13 +353,13 @@ def _pooled_scores(
             log_p = minus(minus(column(score), column(peak)), column(evidence))
             clipped = cases(
                 (exp.LTE(this=column(peak), expression=literal(POSSIBLE)), literal(-np.log(len(scores)))),
-                default=own.dialect.largest([log_p, literal(LEAST_LOG_POSTERIOR)]),
+                default=own.dialect.largest([log_p, literal(FLOOR)]),
             )
             of_class.append(times(mean(*weights), clipped))
     return [total(parts) for parts in terms]
 
 
-def _used(models: Mapping[str, GenerativeModel], pool: PoolWeights) -> list[str]:
+def _used(models: Mapping[str, GenerativeModel], pool: Pool) -> list[str]:
     """Return the names of the models with a weight, of whole rows or of others."""
     return [name for name, used in zip(models, pool.used.tolist(), strict=True) if used]
 

@@ -9,7 +9,6 @@ from typing import Any
 from posteriori import densities
 from posteriori.densities import FamilyTables, FullJointParameters, GroupedParameters, SmoothedFamilies
 from posteriori.sql import correlated, counts, dependence, factors, forests, trees
-from posteriori.sql import dependence as averaged
 from posteriori.sql.factors import Factor, FactorContext, FactorWriter
 
 
@@ -36,7 +35,7 @@ def joint_factors(context: FactorContext, columns: Sequence[int], parameters: Fu
 
 # By class; densities of which all components share the parameters, such as `Binned`, have none.
 WRITERS: dict[type[Any], FactorWriter] = {
-    densities.AveragedOneDependence: averaged.averaged_factors,
+    densities.AveragedOneDependence: dependence.averaged_factors,
     densities.Categorical: factors.categorical_factors,
     densities.Complement: counts.complement_factors,
     densities.Compound: counts.compound_factors,

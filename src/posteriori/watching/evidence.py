@@ -122,11 +122,12 @@ class Martingale:
         edges = self.edges
         require(edges.ndim == 1 and len(edges) > 0 and edges[0] == -np.inf, "the edges of bins do not start at −∞")
         require(bool(np.all(np.diff(edges) > 0)), "the edges of bins do not ascend")
+        check_numbers("the edges of bins", edges[1:], (len(edges) - 1,))
         check_numbers("the counts of scores", self.counts, (len(edges) + 1,), 0.0)
         require(self.counts.sum() > 0, "there are no scores of a reference")
-        require(self.log_capital.shape == (N_BETS,), f"there are not {N_BETS} bets")
-        require(bool(np.all(self.log_capital < LARGEST)), "a capital is no number")
         require(self.n_batches >= 0, "the number of batches is negative")
+        low, high = (-LARGEST, LARGEST) if self.n_batches else (-np.inf, -np.inf)
+        check_numbers("the capital of each bet", self.log_capital, (N_BETS,), low, high)
 
 
 def p_values(bins: Array, counts: Array, uniform: Array) -> Array:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-import textwrap
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from posteriori.classifiers.classifier import Classifier
-from posteriori.model_files import parse
+from posteriori.model_files import pack, parse, unpack
 from posteriori.persistence import digest_of
 from posteriori.reporting.drift import TableRows
 from posteriori.support.atomic_write import write_whole
-from posteriori.support.checks import LARGEST, require
+from posteriori.support.checks import LARGEST, require, require_kind, within
 from posteriori.support.typing import Array
-from posteriori.watching.evidence import Martingale
-from posteriori.watching.streams import COLUMN, LABELS, ROWS, Stream
+from posteriori.watching.streams import Stream
 
 _FORMAT = "posteriori watch"
 _VERSION = 1
@@ -52,6 +50,14 @@ class BatchFacts:
         """Summarise rows; `log_loss` is that of the labelled ones."""
         return cls(rows.n_rows, len(log_loss), _mean(rows.log_evidence), _mean(log_loss), tuple(log_e))
 
+    def check(self) -> None:
+        """Raise ValueError if values that come from a file cannot be."""
+        counts, numbers = (self.n_rows, self.n_labelled), (self.log_density, self.log_loss, *self.log_e)
+        require(all(0 <= count < 2**62 for count in counts), "a number of rows cannot be")
+        require(
+            all(number is None or abs(number) <= LARGEST for number in numbers), "a figure is no number that can be"
+        )
+
 
 @dataclass(frozen=True)
 class State:
@@ -61,6 +67,16 @@ class State:
     false_alarms: float
     streams: tuple[Stream, ...]
     history: tuple[BatchFacts, ...]
+
+    def check(self) -> None:
+        """Raise ValueError if values that come from a file are inconsistent."""
+        require(0 <= self.seed < 2**62 and 0 <= self.false_alarms <= 1, "the seed or the rate of alarms cannot be")
+        require(len(self.history) > 0, "the history is empty")
+        n, n_streams = len(self.history) - 1, len(self.streams)
+        require(all(len(facts.log_e) == n_streams for facts in self.history), "the history and the streams differ")
+        for stream in self.streams:
+            within_history = stream.evidence.n_batches <= n and (stream.alarm is None or 1 <= stream.alarm <= n)
+            require(within_history, "a batch is not in it")
 
 
 def _mean(values: Array | None) -> float | None:
@@ -73,14 +89,14 @@ def _mean(values: Array | None) -> float | None:
 
 def write_state(path: Path, state: State, model: Classifier) -> None:
     """Write a state beside the file, and rename it."""
+    arrays: dict[str, Array] = {}
+    packed = pack(state, "", arrays)
     content = {
         "format": _FORMAT,
         "version": _VERSION,
         "model": digest_of(model),
-        "seed": state.seed,
-        "false_alarms": state.false_alarms,
-        "streams": [_content_of(one) for one in state.streams],
-        "history": [asdict(one) for one in state.history],
+        "state": packed,
+        "arrays": {name: pack(array.tolist(), name, {}) for name, array in arrays.items()},
     }
     write_whole(path, (json.dumps(content, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
 
@@ -97,78 +113,21 @@ def read_state(path: Path, model: Classifier) -> State:
     """
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {str(path)!r}")
-    try:
+    instead = "or start again with reference rows"
+    with within(f"{str(path)!r} is not the state of a monitor", f"; name another file, {instead}"):
         content = parse(path.read_text(encoding="utf-8", errors="surrogatepass"))
         require(isinstance(content, dict) and content.get("format") == _FORMAT, "it is another kind of file")
         require(content["version"] == _VERSION, "it was written by another version")
-        state = State(
-            _whole(content["seed"]),
-            _number(content["false_alarms"], 0.0, 1.0),
-            tuple(_stream_of(one) for one in content["streams"]),
-            tuple(_facts_of(one) for one in content["history"]),
-        )
-        require(len(state.history) > 0, "the history is empty")
-        n = len(state.history) - 1
-        for facts in state.history:
-            require(len(facts.log_e) == len(state.streams), "the history and the streams differ")
-        for one in state.streams:
-            require(one.evidence.n_batches <= n and (one.alarm is None or 1 <= one.alarm <= n), "a batch is not in it")
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
-        reason = textwrap.shorten(str(error) if isinstance(error, ValueError) else repr(error), 150, placeholder=" …")
-        raise ValueError(
-            f"{str(path)!r} is not the state of a monitor ({reason}); name another file, or start again with reference "
-            "rows"
-        ) from None
+        arrays = {name: _array(unpack(array, {})) for name, array in content["arrays"].items()}
+        state = unpack(content["state"], arrays, place="state")
+        require_kind(state, State)
     if content["model"] != digest_of(model):
         raise ValueError(
-            f"{str(path)!r} is the state of a monitor of another model; name the file of this one, or start again with "
-            "reference rows"
+            f"{str(path)!r} is the state of a monitor of another model; name the file of this one, {instead}"
         )
-    return state
+    return cast(State, state)
 
 
-def _content_of(stream: Stream) -> dict[str, Any]:
-    evidence = stream.evidence
-    return {
-        "kind": stream.kind,
-        "column": stream.column,
-        "level": stream.level,
-        "alarm": stream.alarm,
-        "n_batches": evidence.n_batches,
-        "edges": evidence.edges[1:].tolist(),  # the first is −∞, which JSON has not
-        "counts": evidence.counts.tolist(),
-        "log_capital": evidence.log_capital.tolist() if evidence.n_batches else None,
-    }
-
-
-def _stream_of(content: dict[str, Any]) -> Stream:
-    n_batches = _whole(content["n_batches"])
-    evidence = Martingale.starting(np.append(-np.inf, _numbers(content["edges"])), _numbers(content["counts"]))
-    if n_batches:
-        evidence = replace(evidence, log_capital=_numbers(content["log_capital"]), n_batches=n_batches)
-    evidence.check()
-    kind, column, alarm = content["kind"], content["column"], content["alarm"]
-    require(kind in (ROWS, LABELS, COLUMN) and isinstance(column, str) == (kind == COLUMN), f"{kind!r} is no stream")
-    level = _number(content["level"], 1e-300, 1.0)
-    return Stream(kind, column, evidence, level, None if alarm is None else _whole(alarm))
-
-
-def _facts_of(content: dict[str, Any]) -> BatchFacts:
-    density, loss = (None if content[name] is None else _number(content[name]) for name in ("log_density", "log_loss"))
-    log_e = tuple(_number(one) for one in content["log_e"])
-    return BatchFacts(_whole(content["n_rows"]), _whole(content["n_labelled"]), density, loss, log_e)
-
-
-def _whole(value: Any) -> int:
-    require(isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**62, f"{value!r} is no count")
-    return int(value)
-
-
-def _number(value: Any, low: float = -LARGEST, high: float = LARGEST) -> float:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    require(is_number and low <= value <= high, f"{value!r} is no number that can be")
-    return float(value)
-
-
-def _numbers(values: Any) -> Array:
-    return np.array([_number(one) for one in values], np.float64)
+def _array(numbers: Any) -> Array:
+    require(type(numbers) is list and {*map(type, numbers)} <= {float, int}, "an array holds no numbers")
+    return np.array(numbers, np.float64)

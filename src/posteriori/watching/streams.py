@@ -12,6 +12,7 @@ import numpy as np
 from posteriori.classifiers.classifier import Classifier
 from posteriori.plotting.reading import Feature, cells_of
 from posteriori.reporting.drift import TableRows
+from posteriori.support.checks import require
 from posteriori.support.formatting import exponential, percent
 from posteriori.support.typing import Array
 from posteriori.watching.evidence import Martingale
@@ -72,6 +73,12 @@ class Stream:
     def name(self) -> str:
         """The name of the stream in messages."""
         return {ROWS: "log p(x)", LABELS: "log-loss"}.get(self.kind, f"column {self.column!r}")
+
+    def check(self) -> None:
+        """Raise ValueError if values that come from a file cannot be."""
+        known = self.kind in (ROWS, LABELS, COLUMN) and (self.column is not None) == (self.kind == COLUMN)
+        require(known, f"{self.kind!r} is no stream")
+        require(1e-300 <= self.level <= 1.0, "the level of a stream cannot be")
 
     def after(self, scores: Array, batch: int, rng: np.random.Generator) -> Stream:
         """Return the stream after the scores of a batch, (n,)."""

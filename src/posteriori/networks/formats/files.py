@@ -47,11 +47,7 @@ def read_model_file(path: Path) -> BayesianNetwork:
 
 def network_of_content(content: Content, arrays: dict[str, Array]) -> BayesianNetwork:
     """Return the network of the content of a model file and its arrays."""
-    return BayesianNetwork(**unpack(content["parameters"], arrays, _no_estimator, "parameters"))
-
-
-def _no_estimator(content: Content, arrays: dict[str, Array]) -> Any:
-    raise ValueError("an estimator stands where a value of a network is expected")
+    return BayesianNetwork(**unpack(content["parameters"], arrays, place="parameters"))
 
 
 _GZIP = b"\x1f\x8b"
