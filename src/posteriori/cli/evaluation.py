@@ -49,8 +49,8 @@ def warn_of_seen_rows(share: float | None, without: str = "") -> None:
     """Print to stderr that this share of the rows are training rows without held-out predictions, or may be if None."""
     if share is None:
         note(
-            "the model has no record of its training rows, which fit keeps unless --without-rows is given: if these rows "
-            "are among them, the scores are too optimistic"
+            "the model has no record of its training rows, which fit keeps unless --without-rows is given: if these "
+            "rows are among them, the scores are too optimistic"
         )
     if not share:
         return
