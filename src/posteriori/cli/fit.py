@@ -656,9 +656,8 @@ def fit(
 ) -> None:
     """Fit a model to a table, score it by cross-validation, save it.
 
-    Strings and true/false become categories; numbers and dates are read as such. Empty cells, NA, N/A, NaN, nan and
-    null are missing, and among numbers marks such as - and ?. Columns that identify rows are ignored. Files may be
-    larger than memory, except with --report.
+    Empty cells, NA, N/A, NaN, nan and null are missing, and among numbers marks such as - and ?. Columns that
+    identify rows are ignored. Files may be larger than memory, except with --report.
     Details: docs/command_line.md.
 
     Example:

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from posteriori.support.formatting import cell_text
-
 _MOST_LISTED = 8
 
 
@@ -79,4 +77,6 @@ def _is_written_as(one: Any, label: Any) -> bool:
     try:
         return Decimal(str(one)) == Decimal(str(label))
     except InvalidOperation:
+        from posteriori.support.formatting import cell_text  # imported here: help is quick without NumPy
+
         return cell_text(one, None) == cell_text(label, None)
