@@ -233,8 +233,6 @@ def mutated(array):
 
 
 _HELD = ("additive", "additive with gaps", "kernel", "kernel with gaps")
-    name for name in fuzzed.OF_NUMBERS if "pools" not in name and "joint" not in name
-]  # others are not held to it yet
 
 
 @pytest.mark.parametrize("name", _HELD)
