@@ -494,7 +494,7 @@ def _record_rows(scored: HeldOut, rows: Scan, judged: Judged) -> None:
         keep_predictions(scored.estimator, scored, lambda places: rows.at(places).frame.collect(engine="streaming"))
 
 
-def _copies(estimator: Any, rows: Scan, target: str) -> Array | None:
+def _copies(estimator: Classifier, rows: Scan, target: str) -> Array | None:
     """Return the group of equal rows of each row, (n,), if rows are copies."""
     from posteriori.fitting.rows import read_first_rows
     from posteriori.learning.equal_rows import group_copies

@@ -268,8 +268,8 @@ class Scatter(Sums):
     def finite(self) -> Array:
         """Return which columns had no infinite cell and none so large that squared differences overflow."""
         sizes = np.maximum(np.abs(self.shift), np.abs(self.offset)).max(axis=0)
-        squares_fit = (np.abs(self.scatter) <= LARGEST_SQUARE).all(axis=(0, 1))
-        return np.asarray(self.cells.finite() & (sizes <= LARGEST) & squares_fit)
+        squares = np.maximum(self.scatter.max(axis=(0, 1)), -self.scatter.min(axis=(0, 1)))  # no copy of all sums
+        return np.asarray(self.cells.finite() & (sizes <= LARGEST) & (squares <= LARGEST_SQUARE))
 
     def observed(self) -> Array:
         """Return the weight of the present cells, (Z, d)."""
