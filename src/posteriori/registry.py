@@ -180,6 +180,7 @@ _TREES: dict[str, Any] = {
     "decline": decline_without_others,
     "is_costly": True,
 }
+_RESIDUAL: dict[str, Any] = {"options": frozenset({"binned"}), "decline": decline_without_others}
 _SHARED_COVARIANCE: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariance, "in_pool": True}
 _OWN_COVARIANCES: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariances, "in_pool": True}
 # A row of many words gives a block of counts a factor that is far too sure: its weight makes up for it.
@@ -362,6 +363,16 @@ _SPECS = (
         **_TREES,
         in_pool=True,
         sees="rules",
+    ),
+    ModelSpec(
+        "residual trees",
+        "trees on what the others leave",
+        "boosted trees; in a pool on what its other members leave",
+        _FOREST,
+        {"combine": "sum"},
+        **_RESIDUAL,
+        in_pool=True,
+        sees="what the others leave",
     ),
     ModelSpec(
         "scaled",

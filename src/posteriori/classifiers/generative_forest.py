@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from posteriori.classifiers.dependence import MISSING, dependence_blocks
 from posteriori.classifiers.generative_estimator import GenerativeEstimator
 from posteriori.classifiers.parameters import COLUMN_CONSTRAINTS, PRIOR_CONSTRAINTS, declares_parameters
-from posteriori.densities import RandomTrees
+from posteriori.densities import RandomTrees, SummedTrees
 from posteriori.explain.tree_outline import TreeOutline, outline_of_tree
 from posteriori.model import Block
 from posteriori.support.checks import generator
@@ -143,7 +143,7 @@ class GenerativeForest(GenerativeEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_trees": [StrOptions({"auto"}), Interval(Integral, 1, 10_000, closed="both")],
         "splits": [StrOptions({"random", "best", "mixed"})],
-        "combine": [StrOptions({"conditional", "geometric", "arithmetic"})],
+        "combine": [StrOptions({"conditional", "geometric", "arithmetic", "sum"})],
         "columns_per_split": [None, Interval(Integral, 1, None, closed="left")],
         "min_weight": [Interval(Real, 0, None, closed="left")],
         "strength": [None, Interval(Real, 1e-6, 1e6, closed="both")],
@@ -156,18 +156,24 @@ class GenerativeForest(GenerativeEstimator):
 
     def _blocks(self, schema: Schema) -> tuple[Block, ...]:
         binned = schema.of_kind("continuous")
+        ordered = tuple(position for position, j in enumerate(schema.dense) if j in binned)
+        n_trees = None if isinstance(self.n_trees, str) else int(self.n_trees)
+        seed, rank = int(generator(self.random_state).integers(2**31)), schema.rank_by_name(schema.dense)
+        if self.combine == "sum":
+            summed = SummedTrees(ordered, n_trees, seed, n_jobs=self.n_jobs, rank=rank)
+            return dependence_blocks(schema, summed, self.bins, grouped=False, missing=self.missing)
         trees = RandomTrees(
-            tuple(position for position, j in enumerate(schema.dense) if j in binned),
-            None if isinstance(self.n_trees, str) else int(self.n_trees),
+            ordered,
+            n_trees,
             self.splits,  # type: ignore[arg-type]
             "arithmetic" if self.combine == "arithmetic" else "geometric",
             None if self.columns_per_split is None else int(self.columns_per_split),
             float(self.min_weight),
-            int(generator(self.random_state).integers(2**31)),
+            seed,
             None if self.strength is None else float(self.strength),
             "conditional" if self.combine == "conditional" else None,
             n_jobs=self.n_jobs,
-            rank=schema.rank_by_name(schema.dense),
+            rank=rank,
         )
         return dependence_blocks(schema, trees, self.bins, grouped=False, missing=self.missing)
 

@@ -56,6 +56,7 @@ from posteriori.densities.registry import (
     named_density,
     stored_classes,
 )
+from posteriori.densities.summed_trees import SummedTrees, SummedTreesParameters
 from posteriori.densities.tree import Tree
 from posteriori.densities.tree_parameters import Forest, TreeParameters
 from posteriori.densities.words import (
@@ -125,6 +126,8 @@ __all__ = [
     "ScoredDensity",
     "SingleColumnDensity",
     "SmoothedFamilies",
+    "SummedTrees",
+    "SummedTreesParameters",
     "TabularDensity",
     "Tree",
     "TreeParameters",

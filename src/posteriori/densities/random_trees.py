@@ -25,6 +25,7 @@ from posteriori.densities.tree_growing import (
     smoothed_prior,
     threads_for,
 )
+from posteriori.kernels.loops.forests import ARITHMETIC, GEOMETRIC
 from posteriori.statistics.forests import CodedRows, CountLeaves, LeafCounts, TreeStructure, codes_of
 from posteriori.support.checks import LARGEST, check_equal, check_not_negative, check_numbers, require
 from posteriori.support.typing import Array
@@ -201,6 +202,11 @@ class RandomTreesParameters:
     def cardinalities(self) -> tuple[int, ...]:
         """The number of categories or bins of each column."""
         return self.trees.cardinalities
+
+    @property
+    def combine(self) -> int:
+        """How the trees combine, for kernels."""
+        return GEOMETRIC if self.geometric else ARITHMETIC
 
     @cached_property
     def prior(self) -> Array:
@@ -484,7 +490,7 @@ class RandomTrees(BaseDensity):
             )
         n, d = tile.values.shape
         factors = np.zeros((n, len(parameters.prior), d))
-        kernels.explain_forest(codes_of(tile), *parameters.of_nodes, factors)
+        kernels.explain_forest(codes_of(tile), *parameters.of_nodes, False, factors)
         factors += _log_masses(parameters, tile)[:, np.newaxis]
         return factors
 

@@ -35,6 +35,7 @@ from posteriori.densities.multivariate import MultivariateGaussian
 from posteriori.densities.poisson import Poisson, PoissonRate
 from posteriori.densities.presence import Presence
 from posteriori.densities.random_trees import RandomTrees
+from posteriori.densities.summed_trees import SummedTrees
 from posteriori.densities.tree import Tree
 from posteriori.densities.tree_parameters import Forest
 from posteriori.densities.words import Complement, Multinomial, ScaledMultinomial
@@ -103,6 +104,7 @@ REGISTRY: tuple[Registration, ...] = (
     Registration(Presence, options=_options(alpha="alpha"), label="count (presence)"),
     Registration(RandomTrees, (TreeStructure,)),
     Registration(ScaledMultinomial, options=_options(alpha="alpha"), label="count (scaled multinomial)"),
+    Registration(SummedTrees, (TreeStructure,)),
     Registration(Tree, (BackOff, Forest)),
 )
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.conditional import maximise
+from posteriori.kernels.loops.forests import GEOMETRIC
 from posteriori.statistics.counts import slot_offsets
 from posteriori.statistics.forests import CanonicalOrder, CodedRows, CountLeaves, LeafCounts, TreeStructure
 from posteriori.support.typing import Array
@@ -374,7 +375,7 @@ def mean_scores(trees: TreeStructure, smoothed: Any, values: Array, codes: Array
     Parameters
     ----------
     smoothed : object
-        With `share`, `edge`, `given`, `prior` and `geometric`, as `RandomTreesParameters`.
+        With `share`, `edge`, `given`, `prior` and `combine`, as `RandomTreesParameters`.
     values : ndarray
         From `leaf_values`.
     codes : ndarray (n, d)
@@ -394,7 +395,7 @@ def mean_scores(trees: TreeStructure, smoothed: Any, values: Array, codes: Array
         smoothed.given,
         values,
         smoothed.prior,
-        smoothed.geometric,
+        smoothed.combine,
         out,
     )
     out /= chosen.stop - chosen.start
@@ -409,7 +410,7 @@ class _Smoothed:
     edge: Array
     given: Array
     prior: Array
-    geometric: bool = True
+    combine: int = GEOMETRIC
 
 
 def _losses(rows: CodedRows, weighed: WeighedTrees, strengths: Array, prior: Array) -> Array:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.densities import Grouped, RandomTrees, ungrouped
+from posteriori.densities import Grouped, RandomTrees, SummedTrees, ungrouped
 from posteriori.fitting.fitted import Fitted, FittedClasses
 from posteriori.fitting.learn import checked_fit
 from posteriori.fitting.named_columns import categorical_places
@@ -181,7 +181,7 @@ def _common_blocks(recipe: Recipe, values: Sequence[Fitted], schema: Schema, tar
                     "counts over groups cannot be divided again; fit all rows together, or the first shard by fit and "
                     "the others by partial_fit, which keeps the groups"
                 )
-            if isinstance(mine.density, RandomTrees) and mine != theirs:
+            if isinstance(mine.density, RandomTrees | SummedTrees) and mine != theirs:
                 raise ValueError(
                     f"the trees of model {position} are not those of model 0, and counts of leaves are of their own "
                     "tree only; fit all rows together, or the first shard by fit and the others by partial_fit, which "

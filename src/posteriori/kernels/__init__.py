@@ -25,6 +25,7 @@ from posteriori.kernels.loops.bayes import (
     whitened_distance,
 )
 from posteriori.kernels.loops.binning import add_tail_moments, digitise, mdlp, within_bins
+from posteriori.kernels.loops.boosting import add_values, fill_steps, grow_summand, take_gradients
 from posteriori.kernels.loops.cells import add_pairs, cell_objective
 from posteriori.kernels.loops.conditional_likelihood import (
     improve_leaves,
@@ -118,6 +119,7 @@ __all__ = [
     "add_student",
     "add_tail_moments",
     "add_totals",
+    "add_values",
     "add_weighted_counts",
     "add_weighted_moments",
     "add_word_counts",
@@ -138,10 +140,12 @@ __all__ = [
     "explain_forest",
     "families_left_out",
     "fill_patterns",
+    "fill_steps",
     "first_numbers",
     "follow_paths",
     "forest_density",
     "gather_joint_counts",
+    "grow_summand",
     "grow_tree",
     "improve_leaves",
     "index_distinct_rows",
@@ -173,6 +177,7 @@ __all__ = [
     "sum_out_tree",
     "sweep_cells",
     "sweep_paths",
+    "take_gradients",
     "times_inverse_hessian",
     "tree_left_out",
     "tree_log_density",

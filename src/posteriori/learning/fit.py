@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from posteriori.densities import Binned, Grouped, RandomTrees, TwoPassDensity, implements, ungrouped
+from posteriori.densities import Binned, Grouped, RandomTrees, SummedTrees, TwoPassDensity, implements, ungrouped
 from posteriori.densities.label_model import LabelModel
 from posteriori.densities.refinement import finish
 from posteriori.learning.em_steps import (
@@ -61,6 +61,27 @@ class Collect:
         known = batch.labelled()
         blocks = tuple([checked_sums(block, batch, known) for block in self.blocks])
         return replace(totals(batch, known), blocks=blocks)
+
+
+@dataclass(frozen=True)
+class SumsOfModels:
+    """The statistics of several models; + adds up those of each."""
+
+    parts: tuple[JointStatistics, ...]
+
+    def __add__(self, other: SumsOfModels) -> SumsOfModels:
+        return SumsOfModels(tuple([a + b for a, b in zip(self.parts, other.parts, strict=True)]))
+
+
+@dataclass(frozen=True)
+class CollectAll:
+    """A function from a batch to the statistics of several models, each with a schema and blocks."""
+
+    models: tuple[tuple[Schema, tuple[Block, ...]], ...]
+
+    def __call__(self, batch: Batch) -> SumsOfModels:
+        """Return the statistics."""
+        return SumsOfModels(tuple([Collect(blocks)(batch.with_schema(schema)) for schema, blocks in self.models]))
 
 
 def checked_sums(block: Block, batch: Batch, known: Batch) -> Any:
@@ -176,11 +197,11 @@ def with_categories_of(
     """
 
     def moved(block: Block) -> Block:
-        if not isinstance(block.density, Grouped | RandomTrees):
+        if not isinstance(block.density, Grouped | RandomTrees | SummedTrees):
             return block
         moves = [schema.columns[j].places_in(earlier.columns[j]) for j in block.coded(schema)]
         density = block.density.reindexed(moves)
-        if isinstance(density, RandomTrees):
+        if isinstance(density, RandomTrees | SummedTrees):
             density = density.with_components(components)
         return replace(block, density=density)
 
@@ -307,6 +328,21 @@ def learn(
         starts = list(starting_models(source, blocks, prior, limits))
     fits = [fit_from(source, blocks, prior, past, statistics, limits, begin, patterns) for begin in starts]
     return max(fits, key=lambda fit: fit.trace[-1] if fit.trace else 0.0)
+
+
+def learn_from_all(source: LabelledSource, plans: Sequence[Plan], earlier: Sequence[FitResult]) -> list[FitResult]:
+    """Return the fits of all rows that keep what fits of most of them chose: cut points, structures and weights.
+
+    Closed forms add up the statistics of all rows; EM goes on from the earlier model.
+    """
+    models = [fit.model for fit in earlier]
+    sums: SumsOfModels = source.reduce(CollectAll(tuple((model.schema, model.blocks) for model in models)))
+    found = []
+    for plan, model, statistics in zip(plans, models, sums.parts, strict=True):
+        rows, start = source.with_schema(model.schema), replace(model, weights=None)
+        fit = learn(rows, model.blocks, plan.prior, None, statistics, plan.limits, start)
+        found.append(replace(fit, model=replace(fit.model, weights=model.weights)))
+    return found
 
 
 def starting_models(

@@ -139,7 +139,24 @@ class FoldedData:
         """Return some of the evaluated rows, with their folds; the other rows train the models of all folds."""
         group = None if self.group is None else self.group[positions]
         of_rows = self.y_true[positions], self.fold[positions], self.weight[positions]
-        return FoldedData(self.source, self.target, self.evaluated[positions], *of_rows, self.n_labelled, group=group)
+        order = self.order and replace(self.order, chosen=np.argsort(self.numbers_of_rows[positions]))
+        return FoldedData(self.source, self.target, self.evaluated[positions], *of_rows, self.n_labelled, order, group)
+
+    def apart(self, share: float, random_state: int) -> tuple[FoldedData, FoldedData]:
+        """Return the rows with a share of the evaluated ones apart, at weight 0; and all rows, of which these are a fold.
+
+        The others are dealt to folds anew. Rows of one group are in one part.
+        """
+        parts = self if self.group is not None else self.dealt(round(1.0 / share), random_state)
+        held_out = parts.fold == 0
+        factor = np.ones(self.source.table.n_rows)
+        factor[self.evaluated[held_out]] = 0.0
+        others = self.chosen(np.flatnonzero(~held_out))
+        others = replace(others, source=self.source.reweighted(factor), n_labelled=self.n_labelled - held_out.sum())
+        whole = replace(self, fold=np.where(held_out, 0, -1))
+        if self.group is None:
+            return others.dealt(self.folds, random_state), whole
+        return replace(others, fold=np.unique(others.fold, return_inverse=True)[1]), whole
 
     def sample(self, most: int) -> FoldedData:
         """Return a stratified sample of the evaluated rows, in memory, with their folds."""

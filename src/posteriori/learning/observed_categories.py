@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from posteriori.densities import Grouped, RandomTrees
+from posteriori.densities import Grouped, RandomTrees, SummedTrees
 from posteriori.learning.fit import FitResult, estimate
 from posteriori.model import Block, GenerativeModel, Posterior, Prior
 from posteriori.statistics import JointStatistics
@@ -125,6 +125,6 @@ def _codes_of(seen: Array | None, size: int) -> Array:
 
 def _with_categories(block: Block, kept: Sequence[Sequence[int]] | None) -> Block:
     """Return the block with the groups of the categories that are kept, by their indices per column of codes."""
-    if kept is None or not isinstance(block.density, Grouped | RandomTrees):
+    if kept is None or not isinstance(block.density, Grouped | RandomTrees | SummedTrees):
         return block
     return replace(block, density=block.density.reindexed(kept))

@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.densities import AveragedOneDependence, Grouped, KDependence, MultivariateGaussian, RandomTrees
+from posteriori.densities import (
+    AveragedOneDependence,
+    Grouped,
+    KDependence,
+    MultivariateGaussian,
+    RandomTrees,
+    SummedTrees,
+)
 from posteriori.densities.covariances import Pooled
 from posteriori.densities.tree_growing import FOLDS, fewest_in_node, trees_for
 from posteriori.learning import learned_tables, weights
@@ -67,6 +74,7 @@ _PER_CUBE = 2e-10  # d³ of a covariance
 _PER_SORTED = 2e-8  # number of a column that is cut into bins
 _PER_CUT = 2e-8  # number of a column and fold
 _PER_MODEL = 5e-4  # of one fold
+_USUAL_TREES, _PER_SHARE = 150, 1e-8  # of a sum; row, class and tree: p(y | x), its sums in leaves and its update
 _PER_SPLIT = 2e-9  # row, level of a tree and column that is tried
 _PER_NODE_CELL = 1.6e-7  # of a node and a class, in the search of the strengths and in the weights of leaves
 _PER_FACTOR = 5e-8  # row, class and column, of a weight per column
@@ -138,6 +146,10 @@ def estimate_work(plan: Plan, schema: Schema, counts: WorkCounts) -> Work:
     seconds += n * len(bins) * (_PER_SORTED * math.log2(n + 2) + _PER_CUT * n_models)
     n_bytes = _BYTES_PER_POSTERIOR * counts.n_evaluated * n_components
     for block in plan.blocks:
+        if isinstance(block.density, SummedTrees):
+            work = _work_of_sum(block.density, len(block.columns), n, n_components)
+            seconds, n_bytes = seconds + n_models * work.seconds, n_bytes + n_models * work.n_bytes
+            continue
         if isinstance(block.density, RandomTrees):
             n_forests = 1 if counts.leave_trees_out and leaves_folds_out(plan, counts.folds) else n_models
             work = _work_of_trees(block.density, len(block.columns), n, n_components)
@@ -341,6 +353,13 @@ def _sums_of(block: Block, sizes: Array) -> _StatisticsSize:
     if statistics is Scatter:
         return _StatisticsSize(d * d, float(d) * d, d * d * _PER_PRODUCT, 0.0, float(d) ** 3)
     return _StatisticsSize(d, float(widths.sum()), d * _PER_VISIT)
+
+
+def _work_of_sum(density: SummedTrees, d: int, n: int, n_components: int) -> Work:
+    """Return the work of trees of which each adds up all columns of all rows about three times."""
+    n_trees = density.n_trees or _USUAL_TREES
+    per_row = 3 * d * _PER_VISIT + n_components * _PER_SHARE
+    return Work(n_trees * n * per_row, 2.0 * _BYTES_PER_POSTERIOR * n * n_components)
 
 
 def _work_of_trees(density: RandomTrees, d: int, n: int, n_components: int) -> Work:

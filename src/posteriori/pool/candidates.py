@@ -33,6 +33,7 @@ OF_COUNTS = frozenset(entry.density.name for entry in REGISTRY if entry.density.
 # What a candidate raises on a table that it cannot be fitted to; any other exception is a fault of the library.
 CANNOT_FIT = (ValueError, MemoryError)
 TYPICAL_OF_FOREST = 4.0
+RESIDUAL = "residual trees"
 USUAL_FOLDS = 5  # for which candidates are selected: more folds leave no candidate out
 
 
@@ -52,6 +53,12 @@ class Candidates:
     def plans(self, folded: FoldedData) -> dict[str, Plan]:
         """Return the plan of each candidate for the rows of a table."""
         return {name: one.plan(folded.source.schema, folded.target) for name, one in self.recipes.items()}
+
+    def apart(self) -> tuple[Recipe | None, Candidates]:
+        """Return the trees on what the others leave, if there are others, and the others."""
+        others = {name: one for name, one in self.recipes.items() if not is_residual(one)}
+        residual = next((one for one in self.recipes.values() if is_residual(one)), None)
+        return (residual, replace(self, recipes=others)) if residual is not None and others else (None, self)
 
     def without(self, reasons: Mapping[str, str]) -> Candidates:
         """Return the candidates except for those that cost too much, by name."""
@@ -149,9 +156,14 @@ def select_candidates(table: TableSummary, options: MemberOptions) -> Candidates
     return Candidates({name: recipes[name] for name in candidates if name in recipes}, declined, too_costly)
 
 
+def is_residual(recipe: Recipe) -> bool:
+    """Whether a model is trees on what the other members leave."""
+    return recipe.parameters.get("combine") == "sum"
+
+
 def is_forest(recipe: Recipe) -> bool:
-    """Whether a model is a forest."""
-    return "n_trees" in recipe.parameters
+    """Whether a model is a forest of trees that are grown by themselves."""
+    return "n_trees" in recipe.parameters and not is_residual(recipe)
 
 
 def trees_of(recipe: Recipe, n_rows: int) -> int:

@@ -12,15 +12,21 @@ from posteriori.fitting.fitted import TrainingRecord
 from posteriori.fitting.label_parameters import check_priors
 from posteriori.fitting.learn import fitted_of
 from posteriori.fitting.recipe import Recipe
+from posteriori.learning.fit import learn_from_all
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.folded_data import MOST_EVALUATED_BY_ALL, FoldedData, held_out_rows, sample_of
+from posteriori.learning.folds import rows_in_folds
+from posteriori.learning.held_out_scores import score_batch
+from posteriori.learning.observed_categories import ObservedCategoriesModel
+from posteriori.learning.residual_trees import fit_residual
 from posteriori.learning.work_bounds import POOLING, affordable_folds, fitting_steps, total_work
-from posteriori.model import Pool, Posterior
+from posteriori.model import FLOOR, Pool, Posterior, clip_log_posteriors
 from posteriori.model_cost import Language
 from posteriori.model_selection.held_out_predictions import HeldOut, results_of
 from posteriori.model_selection.metrics import loss_difference, scores_of
 from posteriori.pool.budget import TimeBudget, clock, fit_within
 from posteriori.pool.candidates import (
+    RESIDUAL,
     USUAL_FOLDS,
     CandidateFits,
     CandidateFitter,
@@ -44,6 +50,8 @@ from posteriori.user_warnings import warn
 
 _POOL = "pool"
 _MOST_REPEATS = 3
+_JUDGED = (400, 5000)  # rows that judge the trees on what the members leave, at least and at most
+_SUREST = np.log(1e-6)  # the least log p of a class that they start from
 
 
 def fit(recipe: Recipe, data: Data, progress: Callable[[int], None] | None = None) -> FittedPool:
@@ -64,13 +72,22 @@ def fit(recipe: Recipe, data: Data, progress: Callable[[int], None] | None = Non
     folded = _with_affordable_folds(asked, folded, candidates)
     shape = folded.source.table.n_rows, len(folded.source.schema.columns)
     plan_steps(fitting_steps(*shape, len(folded.evaluated), len(candidates.recipes), folded.folds))
+    residual, candidates = candidates.apart() if asked.weighs else (None, candidates)
+    folded, whole = (folded, None) if residual is None else _apart(asked, folded)
     fitter = CandidateFitter(folded, _repeats(asked, folded), sample_of(folded), progress)
     chosen = _chosen(asked, fitter, candidates, begun)
     warn_of_left_out(candidates.too_costly, chosen.fits.failed)
     # Many products of short rows, for which threads cost more than they save.
     with step(POOLING), one_blas_thread():
         start_progress(POOLING, 1)
-        weights = _weigh(asked, chosen.fits, fitter, read.prior)
+        weights = _weigh(asked, chosen.fits, fitter)
+        if residual is not None and whole is not None:
+            apart = _Apart.of(whole, weights.fits)
+            found = _with_residual(weights, apart, residual)
+            if found is None:
+                chosen.skipped[RESIDUAL] = "no tree predicts better the rows that it has not seen"
+            weights = found or _with_all_rows(weights, apart)
+        weights = _with_partial(asked, weights, read.prior)
         evaluated = _evaluate(asked, read, weights)
         pool = _value(recipe, read, weights, evaluated)
     first = chosen.fits.fitted[0].full
@@ -222,20 +239,27 @@ class _Weights:
         return self.learned.log_posterior[: len(self.fitter.folded.y_true)]
 
 
-def _weigh(asked: PoolParameters, fits: CandidateFits, fitter: CandidateFitter, prior: Array) -> _Weights:
-    """Fit the weights of the pool, of whole and of partial rows, and those of whole rows without each fold."""
+def _weigh(asked: PoolParameters, fits: CandidateFits, fitter: CandidateFitter) -> _Weights:
+    """Fit the weights of the pool for whole rows, and those without each fold."""
     folded, typical = fitter.folded, typical_weights(fits.recipes.values())
     learned = _held_out_sample(fits.log_posterior, folded)
     fold = np.tile(folded.fold, 1 + len(fitter.repeats))
     pool = _pool_of(asked, learned, folded, typical)
+    of_folds = [_pool_of(asked, learned.of_rows(fold != k), folded, typical, pool) for k in range(folded.folds)]
+    return _Weights(fits, fitter, learned, pool, of_folds)
+
+
+def _with_partial(asked: PoolParameters, weights: _Weights, prior: Array) -> _Weights:
+    """Return the weights with those of partial rows, which are alike for all folds."""
+    fits, fitter, pool = weights.fits, weights.fitter, weights.pool
+    folded = fitter.folded
     with np.errstate(divide="ignore"):  # a class of partial_fit may have no row yet
         log_prior = np.log(prior)
     fades = asked.weighs and asked.missing != "informative"  # where gaps are evidence, no row is partial
     members, penalty = CrossFittedMembers(fits.fitted, folded.source.n_jobs), asked.penalty_on(folded)
     partial = fit_partial_rows(members, fits.batch, folded, fitter.sampled, pool, penalty, log_prior, fades=fades)
-    pool = replace(pool, partial=partial)
-    of_folds = [_pool_of(asked, learned.of_rows(fold != k), folded, typical, pool) for k in range(folded.folds)]
-    return _Weights(fits, fitter, learned, pool, [replace(one, partial=pool.partial) for one in of_folds])
+    of_folds = [replace(one, partial=partial) for one in weights.of_folds]
+    return replace(weights, pool=replace(pool, partial=partial), of_folds=of_folds)
 
 
 def _pool_of(
@@ -257,6 +281,80 @@ def _held_out_sample(log_posterior: Array, folded: FoldedData) -> HeldOutSample:
     return HeldOutSample(
         log_posterior, np.tile(folded.y_true, n_repeats), np.tile(folded.weight / n_repeats, n_repeats)
     )
+
+
+# What the members leave ---------------------------------------------------------------------------------------------
+
+
+def _apart(asked: PoolParameters, folded: FoldedData) -> tuple[FoldedData, FoldedData]:
+    """Return the rows without those that judge the trees on what the members leave, and all rows, with these in a fold.
+
+    These are a tenth of the rows, but 400 to 5,000, and a quarter at most.
+    """
+    n = len(folded.y_true)
+    return folded.apart(min(float(np.clip(n / 10, *_JUDGED)) / n, 0.25), asked.seed)
+
+
+@dataclass(frozen=True)
+class _Apart:
+    """Rows from which no member has learned, with what the members predict of them, and the members of all rows."""
+
+    whole: FoldedData  # all rows; those apart are in its one fold
+    fitted: list[CrossFitted]  # without the fold they are the members of the other rows
+    batch: Batch  # the cells of the rows apart
+    log_posterior: Array  # (m, C, M): of the rows apart, in nats, clipped
+
+    @classmethod
+    def of(cls, whole: FoldedData, fits: CandidateFits) -> _Apart:
+        """Predict the rows apart, and learn from all rows."""
+        plans = [one.plan(whole.source.schema, whole.target) for one in fits.recipes.values()]
+        source, former = whole.source.cached(), [one.full for one in fits.fitted]
+        fitted = [
+            CrossFitted(full, (ObservedCategoriesModel(known.model.schema, known.model, (), known.statistics),))
+            for full, known in zip(learn_from_all(source, plans, former), former, strict=True)
+        ]
+        batch = rows_in_folds(source.with_folds(whole.fold_of_rows))
+        found = score_batch(batch, fitted, source.n_jobs, 0)
+        return cls(whole, fitted, batch, clip_log_posteriors(found))
+
+
+def _with_all_rows(weights: _Weights, apart: _Apart) -> _Weights:
+    """Return the weights with members that have learned from all rows."""
+    fitted = [replace(one, full=of_all.full) for one, of_all in zip(weights.fits.fitted, apart.fitted, strict=True)]
+    return replace(weights, fits=replace(weights.fits, fitted=fitted))
+
+
+def _with_residual(weights: _Weights, apart: _Apart, recipe: Recipe) -> _Weights | None:
+    """Return the weights with trees on what the members leave as one more member, of weight 1; None if none is of use.
+
+    The evaluated rows are those that were apart, from here on.
+    """
+    whole, folded = apart.whole, weights.fitter.folded
+    rows = np.flatnonzero(whole.fold == 0)
+    held_out, others = np.empty((len(whole.y_true), whole.target.cardinality)), np.flatnonzero(whole.fold < 0)
+    held_out[rows] = weights.pool.log_posterior(apart.log_posterior)
+    for k, pool in enumerate(weights.of_folds):
+        mine = folded.fold == k
+        held_out[others[mine]] = pool.log_posterior(weights.log_posterior[mine])
+    plan = recipe.plan(whole.source.schema, whole.target)
+    fitted = fit_residual(whole, plan, np.maximum(held_out, _SUREST))
+    if fitted is None:
+        return None
+    judged = whole.chosen(rows)
+    of_trees = clip_log_posteriors(score_batch(apart.batch, [fitted], whole.source.n_jobs, 0))
+    sampled = sample_of(judged)
+    fits = CandidateFits(
+        weights.fits.recipes | {RESIDUAL: recipe},
+        np.concatenate([apart.log_posterior, of_trees], axis=2),
+        [*apart.fitted, fitted],
+        apart.batch.rows(sampled),
+        weights.fits.failed,
+    )
+    # Of weight 1, without its prior: the scores of the others are where the trees begin.
+    log_prior = np.maximum(fitted.full.model.class_log_prior, FLOOR)
+    pool = replace(weights.pool, weight=np.append(weights.pool.weight, 1.0), bias=weights.pool.bias - log_prior)
+    fitter = replace(weights.fitter, folded=judged, repeats=(), sampled=sampled)
+    return _Weights(fits, fitter, _held_out_sample(fits.log_posterior, judged), pool, [pool])
 
 
 # What is evaluated, and the value -------------------------------------------------------------------------------------

@@ -252,17 +252,19 @@ def _score_row(row, nodes, root, sides, ordered, share, log_edge, given_node, sc
     return shift + math.log(total)
 
 
+ARITHMETIC, GEOMETRIC, SUM = 0, 1, 2  # how trees combine
 # In plain Python a row takes 30 µs per tree, ten of which take as long as most other loops do per row.
 _TREES = 10
 
 
 @kernel(few_rows=True, work=lambda codes, steps, nodes, roots, *_: len(codes) * (len(roots) - 1) / _TREES)
-def score_forest(codes, steps, nodes, roots, sides, ordered, share, edge, given, values, prior, geometric, out):
+def score_forest(codes, steps, nodes, roots, sides, ordered, share, edge, given, values, prior, combine, out):
     """Add to out (n, V) what each tree adds to the score of a row.
 
     That is the value of the leaf that the row reaches, a row of `values` (leaves, V). Of a row that goes both ways
-    somewhere, it is log p(y | x) − log p(y) less that of the first class, without this class, if the mean is
-    `geometric`; else p(y | x) / p(y).
+    somewhere, it is log p(y | x) − log p(y) less that of the first class, without this class, if trees combine by the
+    GEOMETRIC mean; p(y | x) / p(y) by the ARITHMETIC mean; and of a SUM the mean of `given` with the shares, less that
+    of the first class, without this class.
     """
     scratch, scores = make_scratch(len(codes)), np.empty(len(prior))
     waiting, weights = np.empty(DEEPEST + 2, np.int64), np.empty(DEEPEST + 2)
@@ -278,7 +280,10 @@ def score_forest(codes, steps, nodes, roots, sides, ordered, share, edge, given,
                         out[i, np.uint64(z)] += values[np.uint64(~leaf), np.uint64(z)]
                     continue
                 _mix_leaves(codes[i], nodes, roots[t], sides, ordered, share, edge, given, waiting, weights, scores)
-                if geometric:
+                if combine == SUM:
+                    for z in range(n_values):
+                        out[i, z] += scores[z + 1] - scores[0]
+                elif combine == GEOMETRIC:
                     log_first = math.log(scores[0])
                     for z in range(n_values):
                         out[i, z] += math.log(scores[z + 1]) - log_first
@@ -339,13 +344,14 @@ def forest_density(codes, nodes, roots, sides, ordered, share, log_edge, given_n
 
 
 @kernel(few_rows=True, work=lambda codes, nodes, roots, *_: len(codes) * (len(roots) - 1) / _TREES)
-def explain_forest(codes, nodes, roots, sides, ordered, share, log_edge, given_node, out):
+def explain_forest(codes, nodes, roots, sides, ordered, share, log_edge, given_node, is_sum, out):
     """Add to out (n, Z, d) what each column adds to the mean over the trees of log p_t(x | y), as `forest_density`.
 
     On a path, a split adds the change of log p(y | node) and the log of its edge to its column. Where the cell of a
     split is missing, log Σ_s share_s·exp(f_s) of the two sides changes from f = its value without cells to its value
     with them. Along the straight line between, the integral of the weight of a side has a closed form, so that the
-    parts of each side, times this weight, add up exactly (Aumann & Shapley 1974, chapter 3).
+    parts of each side, times this weight, add up exactly (Aumann & Shapley 1974, chapter 3). Of a sum, which has no
+    edges, f is the mean of the sides, and their weights are the shares.
     """
     n_trees = len(roots) - 1
     for t in range(n_trees):
@@ -368,7 +374,7 @@ def explain_forest(codes, nodes, roots, sides, ordered, share, log_edge, given_n
                     _add_split(at, below, visited, column, log_edge, given_node, value, parts)
                 else:
                     below -= 2
-                    _mix_sides(at, below, visited, share[node], given_node, value, parts)
+                    _mix_sides(at, below, visited, share[node], given_node, is_sum, value, parts)
             for z in range(out.shape[1]):
                 for j in range(out.shape[2]):
                     out[i, z, j] += parts[0, z, j] / n_trees
@@ -408,13 +414,13 @@ def _add_split(at, below, visited, column, log_edge, given_node, value, parts):
 
 
 @kernel(is_part=True)
-def _mix_sides(at, below, visited, share, given_node, value, parts):
+def _mix_sides(at, below, visited, share, given_node, is_sum, value, parts):
     """Set the value and the parts of a node from those of both children, for a row without the cell of its split."""
     log_left, log_right = math.log(share), math.log(1.0 - share)
     for z in range(value.shape[1]):
         before = log_left + given_node[visited[below], z] - log_right - given_node[visited[below + 1], z]
         after = log_left + value[below, z] - log_right - value[below + 1, z]
-        at_left = _mean_sigmoid(before, after)
+        at_left = share if is_sum else _mean_sigmoid(before, after)
         value[at, z] = log_right + value[below + 1, z] + _softplus(after)
         for j in range(parts.shape[2]):
             parts[at, z, j] = at_left * parts[below, z, j] + (1.0 - at_left) * parts[below + 1, z, j]
