@@ -25,7 +25,7 @@ from posteriori.kernels.loops.bayes import (
     whitened_distance,
 )
 from posteriori.kernels.loops.binning import add_tail_moments, digitise, mdlp, within_bins
-from posteriori.kernels.loops.cells import add_pairs, cell_objective
+from posteriori.kernels.loops.cells import cell_objective
 from posteriori.kernels.loops.conditional_likelihood import (
     improve_leaves,
     leave_one_out,
@@ -110,7 +110,6 @@ __all__ = [
     "add_joint_counts",
     "add_missing_words",
     "add_moments",
-    "add_pairs",
     "add_poisson",
     "add_quartic_norms",
     "add_responsibilities",
