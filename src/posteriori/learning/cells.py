@@ -37,7 +37,7 @@ _WEAK = 0.1  # β of `CellProblem`
 _LOWER = 0.999  # of the log-loss, for a smaller λ
 _CLEARLY = 0.995  # of the log-loss, without the log-probabilities of the cells: rows with missing cells need these
 # L-BFGS ends if a step lowers the loss by less, relative to it. Searches that ended at 1e-4 took too large a λ.
-SEARCH, FINAL = 1e-5, 1e-8
+SEARCH, FINAL = 1e-5, 1e-6
 
 
 @dataclass(frozen=True)
