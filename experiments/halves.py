@@ -1,15 +1,15 @@
 """Compare candidates for a default with the default, on the half of the tables that tunes it and on the other half.
 
-Usage: python -m experiments.halves {predictive,backoff,forest,cells,bins,pairs} [--rows N] [--keep FILE] [--write]
+Usage: python -m experiments.halves {predictive,backoff,forest,cells,bins} [--rows N] [--keep FILE] [--write]
 
 "predictive" compares Gaussian models whose parameters are estimated with those that integrate them out, on the
 columns of numbers and categories of every table with numbers. "backoff" compares learned strengths of back-off with
 constants. "forest" compares generative forests by their splits and means, and pools without forests, with them, and
 with those of the arithmetic mean in addition. "cells" compares naive Bayes with one learned weight per feature and with
 one learned number per cell, and pools without and with the latter. "bins" compares bins that follow the rows with those
-of fixed rules, and "pairs" learned tables, and pools, with those without pairs of columns; both on tables of more than
-2,500 rows. With --keep, scores are stored in a file, and those already in it are not measured again. With --write, the
-figures are put into docs/measured/pool_notebook.md or docs/dependence.md; without it they are printed.
+of fixed rules, on tables of more than 2,500 rows. With --keep, scores are stored in a file, and those already in it
+are not measured again. With --write, the figures are put into docs/measured/pool_notebook.md or docs/dependence.md;
+without it they are printed.
 
 The tables are looked for in the folder that POSTERIORI_DATA names, or in ../shared/data beside the repository. Where
 there is none, nothing is written.
@@ -40,10 +40,9 @@ PAGES: dict[str, Path] = {
     "forest": POOL_NOTEBOOK,
     "cells": POOL_NOTEBOOK,
     "bins": POOL_NOTEBOOK,
-    "pairs": POOL_NOTEBOOK,
 }
-ROWS = {"predictive": 2500, "backoff": 500, "forest": 1000, "cells": 1000, "bins": 8000, "pairs": 8000}
-FEWEST_ROWS = {"bins": 2500, "pairs": 2500}
+ROWS = {"predictive": 2500, "backoff": 500, "forest": 1000, "cells": 1000, "bins": 8000}
+FEWEST_ROWS = {"bins": 2500}
 _QDA: dict[str, Any] = {"pooling": "per_class", "n_jobs": 1}
 _GAUSSIAN = {
     "naive Bayes": (po.NaiveBayes(n_jobs=1), po.NaiveBayes(predictive=True, n_jobs=1)),
@@ -74,25 +73,12 @@ class PoolWithoutForests(PoolOf):
 
 
 class PoolWithoutCells(PoolOf):
-    """The pool without the candidates whose tables are learned."""
+    """The pool without the candidate whose tables are learned."""
 
     @staticmethod
     def chosen(estimators: dict[str, Any]) -> dict[str, Any]:
-        """Leave them out."""
-        return {name: one for name, one in estimators.items() if name not in ("cells", "pairs of columns")}
-
-
-class PoolWithoutPairs(PoolOf):
-    """The pool whose candidate of learned tables has no pairs of columns."""
-
-    @staticmethod
-    def chosen(estimators: dict[str, Any]) -> dict[str, Any]:
-        """Put "cells" in the place of "pairs of columns"."""
-        name = "pairs of columns"
-        if name not in estimators:
-            return estimators
-        cells = {"cells": clone(estimators[name]).set_params(feature_weights="cells")}
-        return {other: one for other, one in estimators.items() if other != name} | cells
+        """Leave it out."""
+        return {name: one for name, one in estimators.items() if name != "cells"}
 
 
 class PoolWithArithmeticForests(PoolOf):
@@ -131,13 +117,6 @@ _BINS = {
     "kDB 2": {f"bins={bins!r}": po.KDependenceBayes(bins=bins, n_jobs=1) for bins in ("mdlp", "auto")},
     "AODE": {f"bins={bins!r}": po.AveragedOneDependence(bins=bins, n_jobs=1) for bins in (8, "coarse")},
 }
-_PAIRS = {
-    "learned tables": {
-        weights: po.NaiveBayes(distributions="binned", bins="fine", feature_weights=weights, n_jobs=1)
-        for weights in ("cells", "pairs")
-    },
-    "pool": {"without pairs": PoolWithoutPairs(n_jobs=1), "with pairs": po.GenerativeClassifier(n_jobs=1)},
-}
 _STRENGTHS = {
     "TAN": po.TreeAugmentedNaiveBayes(n_jobs=1),
     "kDB 2": po.KDependenceBayes(n_jobs=1),
@@ -149,8 +128,8 @@ def models_of(what: str) -> dict[str, dict[str, Any]]:
     """Return the estimators to compare by the name of the model and of the variant; the first one is the base."""
     if what == "predictive":
         return {name: {"estimated": base, "predictive": other} for name, (base, other) in _GAUSSIAN.items()}
-    if what in ("forest", "cells", "bins", "pairs"):
-        return {"forest": _FORESTS, "cells": _CELLS, "bins": _BINS, "pairs": _PAIRS}[what]
+    if what in ("forest", "cells", "bins"):
+        return {"forest": _FORESTS, "cells": _CELLS, "bins": _BINS}[what]
     order = [10.0, 5.0, 20.0, "learned"]
     return {
         name: {f"back-off {one}": clone(model).set_params(backoff=one) for one in order}

@@ -17,7 +17,6 @@ import posteriori as po
 from fuzz.estimators import FUNCTIONS, do_step, is_refused
 from fuzz.target import Target, check_sentence, not_counted
 from posteriori.model_files import file_of, read_file
-from tests.classifiers.pairs_by_hand import give_drawn_pairs
 
 _DEEP = "a place for deeply nested JSON"
 _NUMBERS: tuple[Any, ...] = (
@@ -99,10 +98,6 @@ def _stated_discriminant() -> Any:
     )
 
 
-def _paired() -> Any:
-    return give_drawn_pairs(_fitted(po.NaiveBayes, distributions="binned", bins=4, feature_weights="cells"))
-
-
 _POOLED = ["nb", "tan", "qda", po.KDependenceBayes(bins=3)]
 _COSTLY = ["cells", "kdb weighted", "aode 8 bins", "forest mixed", "rda predictive"]
 
@@ -114,7 +109,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "mdlp": lambda: _fitted(po.NaiveBayes, distributions={"height": "binned", "weight": po.Binned([60.0, 75.0])}),
     "missing": lambda: _fitted(po.NaiveBayes, missing="informative"),
     "weights": lambda: _fitted(po.NaiveBayes, feature_weights="conditional"),
-    "pairs": _paired,
+    "cells": lambda: _fitted(po.NaiveBayes, distributions="binned", bins=4, feature_weights="cells"),
     "components": lambda: _fitted(po.NaiveBayes, em=po.EM(components_per_class={"yes": 2}, n_init=1), random_state=0),
     "label noise": lambda: _fitted(po.NaiveBayes, labels=po.Labels(label_noise="learn")),
     "unlabelled": lambda: _fitted(po.NaiveBayes, labels=po.Labels(unlabelled="learn"), holes=True),

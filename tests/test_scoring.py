@@ -20,7 +20,6 @@ from posteriori import persistence
 from posteriori.kernels.machine import compiling
 from posteriori.model_files import write_file
 from posteriori.scoring.strangeness import Strangeness
-from tests.classifiers.pairs_by_hand import give_drawn_pairs
 
 _CELLS = {
     "a": st.one_of(st.none(), st.floats(-4, 4), st.integers(-3, 3), st.just(float("nan"))),
@@ -35,7 +34,6 @@ MODELS = {
     "nb": po.NaiveBayes(),
     "nb binned": po.NaiveBayes(distributions="binned", feature_weights="conditional"),
     "nb cells": po.NaiveBayes(distributions="binned", feature_weights="cells"),
-    "nb pairs": po.NaiveBayes(distributions="binned", feature_weights="cells"),
     "nb informative": po.NaiveBayes(missing="informative"),
     "nb parts": po.NaiveBayes(em=po.EM(components_per_class=2), random_state=0),
     "gda": po.GaussianDiscriminant(),
@@ -45,7 +43,7 @@ MODELS = {
     "aode": po.AveragedOneDependence(),
     "joint": po.classifiers.FullJointClassifier(),
     "pool": po.GenerativeClassifier(["nb", "lda", "tan", "kdb"]),
-    "pool of pairs": po.GenerativeClassifier(
+    "pool of cells": po.GenerativeClassifier(
         {"tables": po.NaiveBayes(distributions="binned", feature_weights="cells"), "tan": "tan"}
     ),
     "best": po.GenerativeClassifier(["nb", "tan"], pool="best"),
@@ -73,8 +71,7 @@ def fitted(name):
         rows = rows.select("c", "d", "y")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = MODELS[name].fit(rows, "y")
-    return give_drawn_pairs(model) if "pairs" in name else model
+        return MODELS[name].fit(rows, "y")
 
 
 @contextlib.contextmanager

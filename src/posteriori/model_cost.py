@@ -24,8 +24,6 @@ EM_STEPS = 10  # of a candidate; each step reads all rows
 COARSE_BINS = 8  # of ``bins="coarse"``
 _FINE_BINS = {5000: 255, 0: 64}  # of ``bins="fine"``, by the least number of rows
 MOST_CLASSES_OF_CELLS = 10  # with 19 and 26, the pool takes twice the time, and is no better (soybean, letter)
-MOST_CLASSES_OF_PAIRS = 20  # with 26, the pool takes 1.7 times the time, and is no better (letter)
-ROWS_OF_PAIRS = 2000  # from which on they are tried: on fewer no table of the first half gained
 MAX_LEARNED_CELLS = 1_000_000  # numbers that it learns
 MOST_PARAMETERS = 2  # of covariances, per number of the table
 ROWS_PER_COLUMN = 2.5  # of a covariance from which missing numbers are predicted

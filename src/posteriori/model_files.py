@@ -99,7 +99,6 @@ _DATACLASSES = {
     "FactorWeights": "posteriori.model",
     "GenerativeModel": "posteriori.model",
     "KnownCells": "posteriori.model",
-    "PairTables": "posteriori.model",
     "CPT": "posteriori.networks",
     "LinearGaussian": "posteriori.networks",
     "ColumnRanges": "posteriori.statistics",

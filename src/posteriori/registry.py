@@ -20,9 +20,7 @@ from posteriori.model_cost import (
     EM_STEPS,
     MAX_LEARNED_CELLS,
     MOST_CLASSES_OF_CELLS,
-    MOST_CLASSES_OF_PAIRS,
     MOST_PARAMETERS,
-    ROWS_OF_PAIRS,
     ROWS_PER_COLUMN,
     CostModel,
     Language,
@@ -65,27 +63,14 @@ def decline_fractions(table: TableSummary) -> str | None:
 
 def decline_cells(table: TableSummary) -> str | None:
     """Return why one number per category or bin and class cannot be learned from a table; None if it can."""
-    return _decline_cells(table, MOST_CLASSES_OF_CELLS)
-
-
-def _decline_cells(table: TableSummary, most_classes: int) -> str | None:
     if table.n_counts:
         return "counts of words have no categories and no bins"
-    if table.n_classes > most_classes:
-        return f"it would learn a number per cell for each of {table.n_classes} classes (limit {most_classes})"
+    if table.n_classes > MOST_CLASSES_OF_CELLS:
+        return f"it would learn a number per cell for each of {table.n_classes} classes (limit {MOST_CLASSES_OF_CELLS})"
     size = table.n_classes * sum(column.cardinality or fine_bins(table.n_rows) for column in table.columns)
     return (
         f"it would learn {size:,} numbers at once (limit {MAX_LEARNED_CELLS:,})" if size > MAX_LEARNED_CELLS else None
     )
-
-
-def decline_pairs(table: TableSummary) -> str | None:
-    """Return why tables of pairs of columns cannot be learned; None if they can."""
-    if table.n_rows < ROWS_OF_PAIRS:
-        return f"its tables of pairs of columns take {ROWS_OF_PAIRS:,} rows, and there are {table.n_rows:,}"
-    if len(table.columns) < 2:
-        return "there is only one column"
-    return _decline_cells(table, MOST_CLASSES_OF_PAIRS)
 
 
 def decline_without_numbers(table: TableSummary) -> str | None:
@@ -294,18 +279,6 @@ _SPECS = (
         decline=decline_cells,
         in_pool=True,
         sees="one column at a time",
-        stands_in_for=("pairs of columns",),
-    ),
-    ModelSpec(
-        "pairs of columns",
-        "naive Bayes, pairs of columns",
-        "cells, and learned tables of pairs of columns",
-        _NAIVE_BAYES,
-        {"distributions": "binned", "bins": "fine", "feature_weights": "pairs"},
-        options=_EM_OPTIONS | {"binned"},
-        decline=decline_pairs,
-        in_pool=True,
-        sees="single columns and pairs of columns",
     ),
     ModelSpec(
         "tan 5",

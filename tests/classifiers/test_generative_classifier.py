@@ -72,7 +72,7 @@ def test_each_member_is_what_fitting_it_alone_gives(model, penguins):
 
 
 # The prior of learned tables is chosen on all rows.
-@pytest.mark.parametrize("name", sorted(pool_candidates().keys() - {"cells", "pairs of columns"}))
+@pytest.mark.parametrize("name", sorted(pool_candidates().keys() - {"cells"}))
 def test_a_candidate_is_judged_as_refitting_it_would(name):
     frame, y = mixed(cells=0.1 if MODELS[name].cost is not cost_of_covariances else 0.0)
     estimator = MODELS[name].make()
@@ -258,16 +258,15 @@ def test_covariances_with_too_many_parameters_are_not_tried():
     own = {"rda predictive", "qda predictive"}
     for n_rows in (9, 10):  # two classes of 19·20 / 2 parameters each; 19 numbers per row
         declined = set(select_candidates(replace(numbers(19), n_rows=n_rows), MemberOptions()).declined)
-        alike = {"nb predictive", "binned weighted", "pairs of columns"}
+        alike = {"nb predictive", "binned weighted"}
         assert declined == (alike | own if 2 * n_rows * 19 < 19 * 20 else alike | {"lda predictive"})
     few = replace(numbers(30, n_incomplete=1), n_rows=79)
     selected = select_candidates(few, MemberOptions())
-    assert set(selected.declined) == {"lda predictive", "binned weighted", "pairs of columns", *own}
+    assert set(selected.declined) == {"lda predictive", "binned weighted", *own}
     assert "nb predictive" in selected.recipes
     assert "30 columns with 79 rows" in selected.declined["lda predictive"]
     for enough in (replace(few, n_rows=80), replace(few, n_incomplete=0)):
         reasons = dict(select_candidates(enough, MemberOptions()).declined)
-        assert "2,000 rows" in reasons.pop("pairs of columns")
         assert set(reasons) == {"lda predictive", "nb predictive", "binned weighted"}
         assert set(reasons.values()) == {"'rda predictive' sees the table alike", "'kdb weighted' sees the table alike"}
 
@@ -276,7 +275,7 @@ def test_models_of_numbers_decline_a_table_of_categories():
     frame, y = mixed()
     found = po.GenerativeClassifier().fit(frame.select("kind"), y)
     of_numbers = {"nb predictive", "lda predictive", "rda predictive", "qda predictive"}
-    assert set(found.skipped_) == {*of_numbers, "binned weighted", "pairs of columns"}
+    assert set(found.skipped_) == {*of_numbers, "binned weighted"}
     assert {found.skipped_[name] for name in of_numbers} == {"no column holds numbers"}
 
 

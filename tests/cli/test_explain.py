@@ -13,7 +13,6 @@ from posteriori.cli.fit_facts import hints
 from posteriori.datasets import load_penguins
 from posteriori.statistics.description import describe_scan
 from posteriori.tables import IgnoredColumnWarning
-from tests.classifiers.pairs_by_hand import classifier_with_drawn_pairs
 from tests.cli.command_line import CommandLine
 
 COMMAND_LINE = CommandLine()
@@ -135,30 +134,3 @@ def test_words_are_shown_where_a_column_is_text():
         "fit", "mail.csv", "-t", "kind", "--model", "lda", "--column", "message=text", "-o", "lda.posteriori"
     )
     assert error == "--column: text needs --model pool or nb, not lda; remove it"
-
-
-def test_pairs_are_listed_by_size_and_never_without_a_cell():
-    model = classifier_with_drawn_pairs(PENGUINS, "species", bins=6)
-    po.save(model, "pairs")
-    whole, partial = json.loads(succeeds("explain", "pairs", "rows.csv", "--row", "1,3", "--json"))["rows"]
-    for facts in (whole, partial):
-        classes = list(facts["posterior"])
-        logs = [facts["log_prior"], *(one["log_factor"] for one in facts["features"])]
-        total = np.array([[of_class[label] for label in classes] for of_class in logs]).sum(axis=0)
-        assert_allclose(np.exp(total) / np.exp(total).sum(), list(facts["posterior"].values()), rtol=1e-9)
-    of_pairs = [one for one in whole["features"] if "columns" in one]
-    assert len(of_pairs) == 21
-    assert of_pairs[0]["feature"] == " with ".join(of_pairs[0]["columns"]) == "island with bill_length_mm"
-    assert of_pairs[0]["value"] == "Torgersen, 39.5"
-    assert [one["columns"] for one in partial["features"] if "columns" in one] == [["island", "year"]]
-    page = succeeds("explain", "pairs", "rows.csv", "--row", "1")
-    odds, rule = page.split("Each factor is", 1)
-    assert "11 other pairs" in odds
-    assert "× 11 other pairs" in rule
-    assert sum(" with " in line for line in odds.splitlines()) == 10
-    nats = [float(number) for number in re.findall(r" ([+-]\d+\.\d{4}) ", odds)]
-    assert_allclose(sum(nats[:-1]), nats[-1], atol=2e-3)
-    assert "That of one column with another" in rule
-    page = succeeds("explain", "pairs", "rows.csv", "--row", "3")
-    assert "island with year" in page
-    assert not re.search(r"with \w+ +missing", page)

@@ -286,7 +286,7 @@ def test_columns_that_the_model_ignores_have_no_factor():
         assert all(set(explanation.known(0, j)) <= {"x", "z"} for j in range(2))
 
 
-@pytest.mark.parametrize("model", ["nb", "tan", "kdb weighted", "cells", "pairs of columns", "aode", "forest"])
+@pytest.mark.parametrize("model", ["nb", "tan", "kdb weighted", "cells", "aode", "forest"])
 def test_what_classes_share_takes_no_digit_of_the_posterior(model):
     rng = np.random.default_rng(0)
     x, z = rng.normal(size=(2, 200))

@@ -17,7 +17,6 @@ from posteriori.exploring.document import sampled_rows
 from posteriori.javascript import to_javascript
 from posteriori.model import log_marginal_of_codes
 from posteriori.model_selection import in_words
-from tests.classifiers.pairs_by_hand import classifier_with_drawn_pairs
 from tests.cli.command_line import CommandLine
 from tests.exploring.browser import address_of, python_posterior, shown_posterior, table_under
 from tests.javascript.models import MODELS
@@ -116,40 +115,6 @@ def test_a_forest_has_no_nomogram_and_its_arithmetic_mean_no_sum(browser, tmp_pa
 def test_only_sums_of_one_column_factors_have_a_nomogram(browser, penguins):
     browser.open(penguins[1].as_uri())
     assert browser.value("document.getElementById('nomogram') === null")
-
-
-def test_pairs_of_columns_have_bars_of_their_own(browser, tmp_path):
-    table = load_penguins()
-    model = classifier_with_drawn_pairs(table, "species", bins=6)
-    explore(model, table, path=tmp_path / "page.html")
-    row = {"island": "Dream", "bill_length_mm": 46.5, "sex": "male"}
-    browser.open(address_of(tmp_path / "page.html", row=row, classes=["1", "0"]))
-    browser.wait()
-    assert_allclose(shown_posterior(browser), python_posterior(model, row), atol=1e-9)
-    assert browser.value("document.getElementById('nomogram') === null")  # the numbers of a pair are of two columns
-    browser.click("section[aria-labelledby=sum] summary")
-    browser.wait("document.querySelector('section[aria-labelledby=sum] table') !== null")
-    lines = {name: float(number.replace("−", "-")) for name, number, _ in table_under(browser, "sum")}
-    frame = pl.DataFrame([{name: row.get(name) for name in model.schema_.given}], infer_schema_length=None)
-    odds = model.explain(frame).log_odds(0, model.classes_[1], model.classes_[0])
-    assert lines["posterior"] == pytest.approx(odds.total, abs=0.006)
-    names = {
-        "island with bill_length_mm": "island with bill_length_mm = Dream, 46.5",
-        "island with sex": "island with sex = Dream, male",
-        "bill_length_mm with sex": "bill_length_mm with sex = 46.5, male",
-    }
-    assert {name for name in lines if " with " in name} == set(names.values())
-    for name, shown in names.items():
-        assert lines[shown] == pytest.approx(odds.factors[name], abs=0.006)
-    whole = table.drop_nulls().row(0, named=True)
-    del whole["species"]
-    browser.open(address_of(tmp_path / "page.html", row=whole, classes=["1", "0"]))
-    browser.wait()
-    assert_allclose(shown_posterior(browser), python_posterior(model, whole), atol=1e-9)
-    bars = "[...document.querySelectorAll('section[aria-labelledby=sum] svg text')].map((e) => e.textContent)"
-    assert {"island with sex", f"= {whole['island']}, {whole['sex']}"} <= set(browser.value(bars))
-    assert "4 more terms" in browser.value(bars)  # of 7 columns and 21 pairs, the 24 largest have bars
-    assert browser.complaints == []
 
 
 def test_a_link_holds_the_case_and_its_sum(browser, penguins):

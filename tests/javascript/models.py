@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 
 import posteriori as po
-from tests.classifiers.pairs_by_hand import classifier_with_drawn_pairs, pool_with_drawn_pairs
 
 TEXTS = ("Spam, spam and EGGS", "ham ham l'été", "eggs", "été spam", "nothing known", "ham eggs ham spam")
 
@@ -154,11 +153,6 @@ MODELS = {
     "learned tables": lambda: _fitted(
         po.NaiveBayes(distributions="binned", bins=8, feature_weights="cells"), mixed_table()
     ),
-    "pairs of columns": lambda: (
-        classifier_with_drawn_pairs(mixed_table(), "y", bins=8),
-        patterns(mixed_table()),
-    ),
-    "pairs in a pool": lambda: (pool_with_drawn_pairs(mixed_table(), "y"), patterns(mixed_table())),
     "several components": lambda: _fitted(
         po.NaiveBayes(em=po.EM(components_per_class=2, n_init=1), random_state=0), mixed_table()
     ),

@@ -93,19 +93,6 @@ def test_the_sum_is_that_of_python(name, fitted, evaluated):
     assert_allclose(total, log_posterior, **TOLERANCE)
 
 
-@pytest.mark.parametrize("name", ["pairs of columns", "pairs in a pool"])
-def test_a_pair_has_the_name_of_python_and_two_values(name, fitted, evaluated):
-    model, rows = fitted[name]
-    explanation = model.explain(pl.DataFrame(rows, infer_schema_length=None))
-    assert len(explanation.feature_names) == 4 + 6
-    for row, result in zip(rows, evaluated[name], strict=True):
-        assert tuple(result["names"]) == explanation.feature_names
-        for column, value in zip(result["names"], result["values"], strict=True):
-            cells = [row[one] for one in column.split(" with ")]
-            wanted = cells if len(cells) == 2 and None not in cells else cells[0] if len(cells) == 1 else None
-            assert value == wanted
-
-
 def test_a_browser_gives_the_same_numbers(fitted, files, evaluated, tmp_path):
     result = in_chromium(f"{DRIVER}\nconst result = given.map(evaluated);", files, tmp_path)
     for name, ofNode, ofBrowser in zip(fitted, evaluated.values(), result, strict=True):

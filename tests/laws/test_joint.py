@@ -38,7 +38,7 @@ def _having(parameter, values, reason):
 
 WEIGHTED = _having(
     "feature_weights",
-    ("conditional", "cells", "pairs"),
+    ("conditional", "cells"),
     "learned weights make the posterior, and p(x, y) stays that of the generative model",
 )
 FORESTS = _having(

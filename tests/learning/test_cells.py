@@ -51,21 +51,21 @@ def draw_rows(seed, n=60, n_classes=3, sizes=(4, 3)):
     own = rng.normal(size=codes.shape) * (codes > 0)
     weight = rng.choice([0.5, 1.0, 3.0], n)
     rows = CellRows((codes + starts[:-1]).astype(np.int32), y_true, weight, own)
-    return rows, CellTables(basis, column, ~is_missing, known), np.log(rng.dirichlet(np.ones(n_classes) * 5))
+    return rows, CellTables(basis, column, is_missing, known), np.log(rng.dirichlet(np.ones(n_classes) * 5))
 
 
 def indicators(rows, tables):
     """Return which cells each row shows, (n, S); a missing one counts as none."""
     shown = np.zeros((len(rows.slots), len(tables.column)))
     np.put_along_axis(shown, rows.slots, 1.0, axis=1)
-    return shown * tables.is_biased
+    return shown * ~tables.is_missing
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 1.0, 30.0]), st.booleans(), st.integers(2, 4))
 def test_the_gradient_is_that_of_the_loss(seed, penalty, weighed, n_classes):
     rows, tables, log_prior = draw_rows(seed, n_classes=n_classes, sizes=(4, 3, 2, 2, 5))
     rng = np.random.default_rng(seed)
-    basis = csr_array(rng.normal(size=(len(tables.column), 5)) * tables.is_biased[:, np.newaxis])
+    basis = csr_array(rng.normal(size=(len(tables.column), 5)) * ~tables.is_missing[:, np.newaxis])
     tables = replace(tables, basis=basis, weighed=weighed)
     problem = CellProblem(rows, tables, log_prior, penalty)
     position = rng.normal(size=n_classes + tables.n_weights + 5 * n_classes)
@@ -181,12 +181,11 @@ def test_few_rows(labels):
     assert_allclose(posterior.sum(axis=1), 1.0)
 
 
-@pytest.mark.parametrize("feature_weights", ["cells", "pairs"])
 @pytest.mark.parametrize(("n", "weight"), [(3, 0.3), (7, 1e-3), (200, 1e-12), (200, 0.01), (200, 0.029)])
-def test_rows_of_little_weight_say_little(n, weight, feature_weights, recwarn):
+def test_rows_of_little_weight_say_little(n, weight, recwarn):
     place = np.arange(n)
     table = pl.DataFrame({"a": place % 7.0, "b": place % 5.0, "y": np.where(place % 3 == 1, "yes", "no")})
-    model = po.NaiveBayes(distributions="binned", bins="fine", feature_weights=feature_weights)
+    model = po.NaiveBayes(distributions="binned", bins="fine", feature_weights="cells")
     model.fit(table, "y", sample_weight=np.full(n, weight))
     assert_allclose(model.predict_proba(table.drop("y")).sum(axis=1), 1.0)
     assert not [one for one in recwarn if issubclass(one.category, RuntimeWarning)]
@@ -242,21 +241,17 @@ def test_the_tables_of_a_fold_are_learned_without_it():
         assert_allclose(found.posterior[found.fold == k], alone.predict_proba(held_out), atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["cells", "pairs"])
-def test_of_many_rows_only_the_penalty_of_a_fold_is_that_of_all(kind, monkeypatch):
-    model = clone(MODEL).set_params(feature_weights=kind)
+def test_of_many_rows_only_the_penalty_of_a_fold_is_that_of_all(monkeypatch):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 3600)
     columns = {f"x{j}": rng.normal(0.3 * y, 1.0) for j in range(3)}
-    columns["x3"] = columns["x0"] * (2 * y - 1)
     rows = pl.DataFrame(columns | {"y": y.astype(str)})
-    found = out_of_fold(model, rows, "y", folds=3)
-    chosen = clone(model).fit(rows, "y").model_.weights
-    assert (chosen.pairs is None) == (kind == "cells")
+    found = out_of_fold(MODEL, rows, "y", folds=3)
+    chosen = clone(MODEL).fit(rows, "y").model_.weights
     learn = learned_tables.learn_cells
-    monkeypatch.setattr(learned_tables, "learn_cells", lambda *given: learn(*given[:5], chosen, *given[6:]))
+    monkeypatch.setattr(learned_tables, "learn_cells", lambda *given: learn(*given[:5], chosen))
     for k in range(3):
-        alone = clone(model).fit(rows.filter(found.fold != k), "y")
+        alone = clone(MODEL).fit(rows.filter(found.fold != k), "y")
         assert alone.model_.weights.penalty == chosen.penalty
         held_out = rows.filter(found.fold == k)
         assert_allclose(found.posterior[found.fold == k], alone.predict_proba(held_out), atol=1e-6)

@@ -11,12 +11,10 @@ mpl.use("Agg")
 from matplotlib.colors import to_rgb
 
 import posteriori as po
-from posteriori.datasets import load_penguins
 from posteriori.plotting import (
     plot_explanation,
 )
 from posteriori.plotting.canvas import class_colours
-from tests.classifiers.pairs_by_hand import classifier_with_drawn_pairs
 from tests.plotting.tables import PENGUINS, TABLES
 
 
@@ -84,19 +82,3 @@ def test_a_feature_called_prior_is_a_step_of_its_own():
     model = po.NaiveBayes().fit(X, ["a", "a", "b", "b"])
     log_proba = model.predict_log_proba(X)[0]
     assert_allclose(spans(plot_explanation(model, X))[-1, 1], log_proba[0] - log_proba[1])
-
-
-@pytest.mark.parametrize("row", [1, 3])
-def test_a_step_of_a_pair_names_both_cells_and_none_lacks_one(row):
-    table = load_penguins()
-    ax = plot_explanation(classifier_with_drawn_pairs(table, "species", bins=6), table[:5], row)
-    names = [tick.get_text() for tick in ax.get_yticklabels()]
-    of_pairs = [name for name in names if "\nwith " in name]
-    assert of_pairs
-    assert not any("missing" in name for name in of_pairs)
-    if row == 3:
-        assert of_pairs == ["island = Torgersen\nwith year = 2007"]
-        assert len(names) == 10
-    else:
-        assert names[-2] == "16 others"
-    assert_allclose(spans(ax)[-2, 1], spans(ax)[-1, 1], atol=1e-12)

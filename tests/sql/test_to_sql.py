@@ -481,3 +481,15 @@ def test_a_member_without_sql_is_named():
 
 def test_an_integer_category_beyond_floats_keeps_all_its_digits():
     assert dialects.Dialect("duckdb").written(dialects.Dialect("duckdb").cell(10**400)) == "1" + "0" * 400
+
+
+@pytest.mark.parametrize("n_rows", [100, 33_000, 100_000])
+def test_a_join_with_a_table_of_any_length_is_indexed_in_sqlite(n_rows):
+    known = dialects.Dialect("sqlite").table_of("known", ["k", "v"], [(k, float(k)) for k in range(n_rows)])
+    select = f"WITH {known} SELECT a, v FROM asked LEFT JOIN known ON k = a"
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE TABLE asked (a)")
+    connection.execute("INSERT INTO asked VALUES (2), (4), (-1)")
+    plan = [line[3] for line in connection.execute(f"EXPLAIN QUERY PLAN {select}")]
+    assert any("INDEX (k=?)" in line for line in plan)
+    assert connection.execute(select).fetchall() == [(2, 2.0), (4, 4.0), (-1, None)]

@@ -188,8 +188,7 @@ class Classifier(ClassifierMixin, Decides):
         depends on. If factors have weights, each is multiplied by its weight, and the known features share what the
         bias of the class adds to the log prior in equal parts; then the sum is log p(y | x) up to a constant per row,
         and not log p(x, y). The factor of a feature in a pool is the sum of the factors of its members times their
-        weights. What pairs of columns say together beyond each alone, if the model learned it, has a feature for each
-        pair. A member whose log posterior of a class the pool clips, at −700 nats, has smaller factors against it.
+        weights. A member whose log posterior of a class the pool clips, at −700 nats, has smaller factors against it.
 
         Parameters
         ----------

@@ -137,8 +137,7 @@ class GenerativeClassifier(Classifier):
     The candidates of "auto" each see a table in a way of its own: Gaussian discriminant analysis with one covariance
     per class ("qda predictive") and half-way to one of all classes ("rda predictive"), with their parameters integrated
     out (`predictive`), so that few rows make no member too sure; naive Bayes with one learned number per category or
-    bin and class ("cells"), from 2,000 rows on with tables of pairs of columns too ("pairs of columns"); a tree of
-    columns ("tan 5"); k-dependence with one weight per feature ("kdb weighted",
+    bin and class ("cells"); a tree of columns ("tan 5"); k-dependence with one weight per feature ("kdb weighted",
     `feature_weights="conditional"`); averaged one-dependence on 8 bins ("aode 8 bins"); and a generative forest of
     which every second tree has random cuts ("forest mixed"), if it can matter. Three others take the place of those
     that cannot be fitted: "lda predictive" that of "rda predictive", "nb predictive" that of both, and "binned

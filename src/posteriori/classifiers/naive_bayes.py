@@ -30,7 +30,6 @@ from posteriori.densities import (
 from posteriori.explain.words import single_word_factors
 from posteriori.fitting.named_columns import column_of, with_exposure
 from posteriori.fitting.parameter_groups import EM, Labels
-from posteriori.fitting.recipe import LEARNED_TABLES
 from posteriori.model import Block
 from posteriori.support.constraints import PSEUDO_COUNT
 from posteriori.support.typing import Array
@@ -133,12 +132,6 @@ class NaiveBayes(GenerativeEstimator):
     those of the generative model. Numbers need ``distributions="binned"``, and many bins suit it (``bins=64``). All
     `feature_weights_` are 1. At most 20,000 rows are used, a stratified subsample.
 
-    With ``feature_weights="pairs"`` the sum has a further term :math:`u_{ijy}(x_i, x_j)` for each of at most 60 pairs
-    of columns: a number per pair of groups, 32 of a column at most, a sum of nested tables with a Gaussian prior. Pairs
-    are those whose tables lower the log-loss of held-out rows (Lou et al. 2013); if none does, it is "cells". Tables
-    have the mean 0 given each of their columns, nearly (Lengerich et al. 2020), and a pair of which a cell is missing
-    adds 0. `posteriori.explain.pair_effects` has the numbers.
-
     .. shared:: unlabelled rows
 
     .. shared:: informative missingness
@@ -201,7 +194,7 @@ class NaiveBayes(GenerativeEstimator):
         **PRIOR_CONSTRAINTS,
         **COLUMN_CONSTRAINTS,
         **EM_CONSTRAINTS,
-        "feature_weights": [None, StrOptions({"conditional", *LEARNED_TABLES})],
+        "feature_weights": [None, StrOptions({"conditional", "cells"})],
     }
 
     @classmethod
@@ -268,10 +261,10 @@ class NaiveBayes(GenerativeEstimator):
             columns_of.setdefault((density, j if column.kind == "counts" else None), []).append(j)
         blocks = [Block(density, tuple(columns)) for (density, _), columns in columns_of.items()]
         blocks += missingness_of(self.missing, self.alpha, schema)
-        if self.feature_weights in LEARNED_TABLES:
+        if self.feature_weights == "cells":
             from posteriori.learning.learned_tables import check_cells
 
-            check_cells(blocks, schema, self.feature_weights)
+            check_cells(blocks, schema)
         return tuple(blocks)
 
     @staticmethod

@@ -246,8 +246,7 @@ feature_weights : {"conditional"}, optional
     Cells whose gaps are evidence (``missing="informative"``) and words are never missing. It affects `predict`,
     `predict_proba`, `predict_log_proba` and `explain` only: `score_samples`, `sample` and
     `predict_joint_log_proba` remain those of the generative model. It needs `fit` and complete labels. `NaiveBayes`
-    also has "cells": one learned number per category or bin and class in the place of its log-probability; and "pairs":
-    these, and tables of what pairs of columns say together.
+    also has "cells": one learned number per category or bin and class in the place of its log-probability.
 n_jobs : int, optional
     Number of threads; None or −1 uses one per core. The result does not depend on it.
 component_classes_ : ndarray (Z,)

@@ -13,7 +13,6 @@ from rich.console import Console
 
 from posteriori.cli.tables import NAME, bar, console, label_text, new_table, print_rows
 from posteriori.explain import Explanation
-from posteriori.explain.pairs import pair_text
 from posteriori.explain.sums import LogOdds, merge_classes
 from posteriori.support.formatting import number, probability, shortened
 from posteriori.support.typing import Array
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 _MOST_WORDS = 10  # of a column in a row
 _SIDE = 10  # characters of the longest signed bar
 _SHORTEST_NAME = 6  # characters of a name in a table that has to fit the terminal
-_OF_PAIRS = "That of one column with another is what both say together beyond what each says alone. "
 
 
 def explanation_facts(
@@ -48,7 +46,7 @@ def explanation_facts(
     for place, row in enumerate(rows):
         odds = explanation.log_odds(place) if len(classes) > 1 else None
         best = int(np.argmax(explanation.log_joint[place]))
-        factors, present = explanation.log_factors[place], {*explanation.present(place)}
+        factors = explanation.log_factors[place]
         facts.append(
             {
                 "row": row,
@@ -61,7 +59,6 @@ def explanation_facts(
                 "features": [
                     {
                         "feature": name,
-                        **_columns(explanation, j),
                         **_value(explanation.values[place, j]),
                         "given": list(explanation.known(place, j)),
                         "log_factor": dict(zip(classes, factors[:, j], strict=True)),
@@ -69,7 +66,6 @@ def explanation_facts(
                         **_words(explanation, place, name, odds),
                     }
                     for j, name in enumerate(explanation.feature_names)
-                    if j in present
                 ],
                 "log_odds": None
                 if odds is None
@@ -77,12 +73,6 @@ def explanation_facts(
             }
         )
     return facts
-
-
-def _columns(explanation: Explanation, feature: int) -> Facts:
-    """Return the columns of a pair; nothing for a column."""
-    columns = explanation.columns_of(feature)
-    return {"columns": [explanation.feature_names[j] for j in columns]} if len(columns) > 1 else {}
 
 
 def _value(cell: Any) -> Facts:
@@ -119,8 +109,7 @@ def print_explanation(explanation: Explanation, facts: Facts) -> None:
         out.print(
             "Each factor is a product of densities p(cell | class) of the members, each to the power of its weight, "
             "divided by the factor of the class for which it is greatest. "
-            + (_OF_PAIRS if explanation.pairs else "")
-            + "The posterior is the product of a column, divided by the sum of the products.\n"
+            "The posterior is the product of a column, divided by the sum of the products.\n"
         )
         _print_bayes(out, explanation.relative())
     else:
@@ -172,16 +161,9 @@ def _print_bayes(out: Console, explanation: Explanation) -> None:
 def _print_log_odds(out: Console, explanation: Explanation) -> None:
     """Print the contributions of the prior and of each feature to the log-odds of the two best classes."""
     log_odds = explanation.log_odds()
-    nats_of = np.array([*log_odds.factors.values()])
-    listed, other_pairs = explanation.listed(0, np.abs(nats_of))
     entries: list[tuple[str, str, float, Mapping[str, float]]] = [(explanation.constant, "", log_odds.prior, {})]
-    for j in listed:
-        columns = explanation.columns_of(j)
-        name = " with ".join(label_text(explanation.feature_names[k]) for k in columns)
-        value = ", ".join(cell(explanation.values[0, k]) for k in columns)
-        entries.append((name, value, float(nats_of[j]), log_odds.words.get(explanation.feature_names[j], {})))
-    if other_pairs:
-        entries.append((explanation.count_of(other_pairs), "", float(nats_of[other_pairs].sum()), {}))
+    for value, (name, nats) in zip(explanation.values[0], log_odds.factors.items(), strict=True):
+        entries.append((label_text(name), cell(value), nats, log_odds.words.get(name, {})))
     amounts = [one for *_, nats, words in entries for one in (nats, *words.values())]
     greatest = max((abs(nats) for nats in amounts if math.isfinite(nats)), default=0.0)
     one, other = label_text(log_odds.label), label_text(log_odds.against)
@@ -228,7 +210,5 @@ def _shortened(explanation: Explanation, length: int) -> Explanation:
     values = np.empty_like(explanation.values)
     values[0] = [cut(cell) for cell in explanation.values[0]]
     names = [cut(name) for name in explanation.feature_names]
-    for position, (i, j) in enumerate(explanation.pairs, explanation.n_columns):
-        names[position], values[0, position] = f"{names[i]} with {names[j]}", pair_text(values[0, i], values[0, j])
     classes = np.array([cut(str(label)) for label in explanation.classes], dtype=object)
     return dataclasses.replace(explanation, classes=classes, feature_names=tuple(names), values=values)

@@ -59,15 +59,6 @@ def what_matters(facts: Facts) -> str:
     return f"What matters most: {listed(names[:n_named])}{more}."
 
 
-def what_pairs(facts: Facts) -> str:
-    """Return a sentence on the strongest pairs of columns; empty of a model without pairs."""
-    names = [" with ".join(map(label_text, one["columns"])) for one in facts["pairs"]]
-    if not names:
-        return ""
-    counted = plural(len(names), "pair")
-    return f"Read together, beyond each column alone: {counted} of columns, {listed(names, _MOST_NAMED)}."
-
-
 def _without_repeats(facts: Facts) -> list[Facts]:
     """Return columns and groups of them by their importance, each column once: where it stands first."""
     columns = [one | {"features": [one["feature"]]} for one in facts["information"]]
@@ -152,7 +143,7 @@ def print_first_page(facts: Facts) -> None:
         out.print(facts["hold_out"]["sentence"])
     print_sentences(out, facts["summary"])
     judged = len(facts["classes"]) > 1
-    sentences = what_ranking(facts), what_matters(facts), what_pairs(facts), what_to_look_at(facts)
+    sentences = what_ranking(facts), what_matters(facts), what_to_look_at(facts)
     for sentence in sentences if judged else ():
         if sentence:
             out.print(sentence, soft_wrap=True)

@@ -21,14 +21,12 @@ from posteriori.cli.tables import (
     print_alerts,
     print_candidates,
     print_information,
-    print_pairs,
     print_parameter_count,
     print_scores,
     print_sentences,
     print_table,
 )
 from posteriori.densities import column_label
-from posteriori.explain.pairs import pair_effects
 from posteriori.facts.columns import column_facts, facts_of_rows, facts_of_scan
 from posteriori.facts.model import (
     Facts,
@@ -239,7 +237,6 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Ju
         "hold_out": None if held is None else {**held.facts(judged.numbered), **score_facts(judged.predictions)},
         **parameter_counts(value),
         **information(estimator),
-        "pairs": [{"columns": list(one.columns), "strength": one.strength} for one in pair_effects(estimator)],
         "candidates": candidate_facts(value),
         "pool_verdict": verdict_on_pool(value),
         "left_out": value.skipped if isinstance(value, FittedPool) else {},
@@ -322,7 +319,6 @@ def print_fit(facts: Facts) -> None:
         out.print(f"left out: {', '.join(names)} ({reason})")
     _print_verdict(out, found, spelled_alike(entry["class"] for entry in facts["classes"]))
     print_information(out, facts)
-    print_pairs(out, facts["pairs"])
     print_parameter_count(out, facts)
     out.print(f"saved to {facts['output']}", soft_wrap=True)
     if facts["report"]:

@@ -18,7 +18,6 @@ from posteriori.cli.tables import (
     print_candidates,
     print_grid,
     print_information,
-    print_pairs,
     print_parameter_count,
     print_rows,
     print_sentences,
@@ -58,7 +57,6 @@ def print_pool(facts: Facts) -> None:
     if facts["candidates"]:
         print_candidates(out, facts["candidates"], facts["pool_verdict"])
     print_information(out, facts)
-    print_pairs(out, facts["pairs"])
     print_alerts(out, facts["alerts"])
 
 
@@ -89,7 +87,6 @@ def print_model(facts: Facts) -> None:
         _print_correlations(out, covariance)
     for tree in facts["trees"]:
         _print_tree(out, tree)
-    print_pairs(out, facts["pairs"])
     for column in facts["columns"]:
         if column.get("categories"):
             _print_categories(out, column, labels)

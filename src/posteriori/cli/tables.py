@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 _MAX_EXACT_INTEGER = 1 << 53  # readers of JSON may hold numbers as doubles
 _NARROWEST = 60  # columns; on a narrower terminal the lines wrap
 NAME = 32  # characters of a name
-_MOST_PAIRS = 10  # of columns
 _SHORTEST_NAME = 8  # where a table is too wide
 _MOST_ALERTS = 10  # columns
 
@@ -251,26 +250,6 @@ def print_information(out: Console, facts: Facts) -> None:
     out.print(f"log-loss added when the column is unknown, {where}")
     if facts["information_of_groups"]:
         out.print("columns that say the same may lose little each; beside them is what all of them lose together")
-    out.print()
-
-
-def print_pairs(out: Console, pairs: Sequence[Facts]) -> None:
-    """Print how far the strongest pairs of columns move the log-odds; nothing of a model without pairs."""
-    if not pairs:
-        return
-    table = new_table("pair of columns", "moves the log-odds", "")
-    table.columns[2].justify = "left"
-    greatest = pairs[0]["strength"]
-    for one in pairs[:_MOST_PAIRS]:
-        name = " with ".join(map(label_text, one["columns"]))
-        table.add_row(name, f"{one['strength']:.4f}", bar(one["strength"], greatest))
-    print_rows(out, table)
-    if len(pairs) > _MOST_PAIRS:
-        out.print(f"and {plural(len(pairs) - _MOST_PAIRS, 'more pair')}")
-    out.print(
-        f"what {plural(len(pairs), 'pair')} of columns say{'s' if len(pairs) == 1 else ''} beyond each column alone: "
-        "nats of the log-odds of a class, the root of the mean square over the rows"
-    )
     out.print()
 
 

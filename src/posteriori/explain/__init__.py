@@ -1,11 +1,10 @@
-"""Explanations of predictions: exact sums of log factors, Bayes' rule written out, weights and biases, pairs.
+"""Explanations of predictions: exact sums of log factors, Bayes' rule written out, weights and biases.
 
 They read a fitted model and change nothing. The terms are exact: they add up to the log-odds that the model predicts.
 """
 
 from posteriori.explain.bayes_rule import bayes_table
 from posteriori.explain.forms import LinearForm, QuadraticForm, linear_form
-from posteriori.explain.pairs import PairEffect, pair_effects
 from posteriori.explain.sums import Explanation, LogOdds
 from posteriori.explain.tree_outline import TreeNode, TreeOutline
 from posteriori.explain.words import WordFactors
@@ -14,14 +13,12 @@ __all__ = [
     "Explanation",
     "LinearForm",
     "LogOdds",
-    "PairEffect",
     "QuadraticForm",
     "TreeNode",
     "TreeOutline",
     "WordFactors",
     "bayes_table",
     "linear_form",
-    "pair_effects",
 ]
 
 

@@ -28,12 +28,12 @@ def explanation_of(
     classes : ndarray (C,)
     values : ndarray of object (n, d)
         The cells of all columns.
-    log_factors, apart : ndarray (n, C, d + P)
+    log_factors, apart : ndarray (n, C, d)
         Those of `Posterior.explaining_factors`, with and without what all classes share; None where they share nothing.
     words : sequence of mapping (n)
         The factors of words of each row; empty without columns of counts.
     """
-    schema, d = posterior.schema, len(posterior.schema.columns)
+    schema = posterior.schema
     kept = list(schema.modelled)
     place = {j: k for k, j in enumerate(kept)}
     given = posterior.given
@@ -47,8 +47,8 @@ def explanation_of(
         posterior.is_weighted,
         tuple(words),
         posterior.begins_at_prior,
-        apart=None if apart is None else apart[:, :, kept],
-    ).with_pairs([(place[i], place[j]) for i, j in posterior.pairs], log_factors[:, :, d:])
+        None if apart is None else apart[:, :, kept],
+    )
 
 
 def explanation_of_batch(posterior: Posterior, classes: Array, batch: Batch) -> Explanation:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from posteriori.explain.pairs import names_of_pairs, pair_text
 from posteriori.explain.words import WordFactors
 from posteriori.model import log_normalised, log_sum
 from posteriori.support.formatting import cell_text, exponential, plural, shortened
@@ -22,7 +21,6 @@ _MOST_SHOWN = 5  # rows in a notebook
 _MOST_LISTED = 30  # features of a row there
 _MOST_GIVEN = 3  # features named after a bar
 _MOST_WORDS = 10  # of a row, in a table
-_MOST_PAIRS = 10  # of columns, in a text on a row
 _LONGEST_WORD = 30  # characters
 
 
@@ -89,9 +87,6 @@ class Explanation:
         without such columns.
     begins_at_prior : bool
         Whether `log_prior` is the log prior; of some pools it is the bias of each class.
-    pairs : tuple of tuple of int (P)
-        If the model learned what pairs of columns say together beyond each alone, such as "carat with clarity": the
-        positions of both. Each has a feature of its own, and these P features are the last ones.
     apart : ndarray (n, C, d), optional
         `log_factors` without what all classes share: beside a great shared part, digits that tell classes apart are
         lost. Default: they share nothing.
@@ -116,14 +111,11 @@ class Explanation:
     weighted: bool = False
     words: tuple[Mapping[str, WordFactors], ...] = ()
     begins_at_prior: bool = True
-    pairs: tuple[tuple[int, int], ...] = ()
     apart: Array | None = None
 
     def __repr__(self) -> str:
         n_rows, n_classes, d = self.log_factors.shape
         shape = f"{plural(n_rows, 'row')}, {plural(n_classes, 'class')}, {plural(d, 'feature')}"
-        if self.pairs:
-            shape += f", of which {plural(len(self.pairs), 'pair')} of columns"
         return f"<Explanation: {shape}; print(….bayes_table(row)) writes Bayes' rule out>"
 
     @property
@@ -138,8 +130,8 @@ class Explanation:
         -------
         polars DataFrame
             ``row``; ``factor``, the prior (or bias of the class) or the name of a feature; ``value``, its cell as text,
-            null if it is missing, or that of one column of a pair is; and for each class its term in nats, in a column
-            of the name of the class. The columns of classes add up per row to `log_joint`.
+            null if it is missing; and for each class its term in nats, in a column of the name of the class. The
+            columns of classes add up per row to `log_joint`.
 
         Examples
         --------
@@ -172,75 +164,6 @@ class Explanation:
         import pandas as pd
 
         return pd.DataFrame(self.to_polars().to_dict(as_series=False))
-
-    def with_pairs(self, pairs: Sequence[tuple[int, int]], log_factors: Array) -> Explanation:
-        """Return the explanation with a feature for each pair of features, such as "carat with clarity".
-
-        Parameters
-        ----------
-        pairs : sequence of tuple of int
-            The positions of P pairs.
-        log_factors : ndarray (n, C, P)
-            In nats. Pairs that add nothing in any row are left out.
-        """
-        shown = np.flatnonzero(log_factors.any(axis=(0, 1))).tolist()
-        if not shown:
-            return self
-        both = tuple(pairs[p] for p in shown)
-        cells = np.full((len(self.values), len(both)), None, dtype=object)
-        for position, (i, j) in enumerate(both):
-            for row, (first, second) in enumerate(self.values[:, [i, j]]):
-                cells[row, position] = pair_text(first, second, longest=None)
-        return replace(
-            self,
-            feature_names=(*self.feature_names, *names_of_pairs(self.feature_names, both)),
-            values=np.concatenate([self.values, cells], axis=1),
-            log_factors=np.concatenate([self.log_factors, log_factors[:, :, shown]], axis=2),
-            apart=None if self.apart is None else np.concatenate([self.apart, log_factors[:, :, shown]], axis=2),
-            given=self.given and (*self.given, *((),) * len(both)),
-            pairs=both,
-        )
-
-    @property
-    def n_columns(self) -> int:
-        """The number of features that are columns; those after them are pairs."""
-        return len(self.feature_names) - len(self.pairs)
-
-    def present(self, row: int) -> list[int]:
-        """Return the features of a row without the pairs that lack a cell, which add nothing."""
-        d = self.n_columns
-        return [j for j, cell in enumerate(self.values[row]) if j < d or cell is not None]
-
-    def columns_of(self, feature: int) -> tuple[int, ...]:
-        """Return the positions of the columns of a feature: both of a pair, or its own."""
-        return (feature,) if feature < self.n_columns else self.pairs[feature - self.n_columns]
-
-    def cell_text(self, row: int, feature: int) -> str:
-        """Return the cell of a feature as text of at most 40 characters; of a pair, each of its two cells."""
-        cells = [self.values[row, j] for j in self.columns_of(feature)]
-        return cell_text(cells[0]) if len(cells) == 1 else pair_text(cells[0], cells[1]) or cell_text(None)
-
-    def listed(self, row: int, amounts: Array) -> tuple[list[int], list[int]]:
-        """Return the features that a text on a row lists, and the pairs whose sum it gives: 10 pairs are listed.
-
-        Parameters
-        ----------
-        row : int
-        amounts : ndarray (d,)
-            How much each feature adds: the pairs of the greatest amounts are listed.
-        """
-        present, d = self.present(row), self.n_columns
-        of_pairs = [j for j in present if j >= d]
-        greatest = {*sorted(of_pairs, key=lambda j: -amounts[j])[:_MOST_PAIRS]}
-        others = [j for j in of_pairs if j not in greatest]
-        return [j for j in present if j not in {*others}], others
-
-    def count_of(self, features: Sequence[int], word: str = "other") -> str:
-        """Return the number of some features with a noun: "3 other columns", "1 other pair"."""
-        n_pairs = sum(j >= self.n_columns for j in features)
-        if 0 < n_pairs < len(features):
-            return f"{len(features):,} {word} columns and pairs"
-        return plural(len(features), f"{word} {'pair' if n_pairs else 'column'}")
 
     def row(self, row: int) -> Explanation:
         """Return the explanation of one row."""
@@ -321,8 +244,6 @@ class Explanation:
         name, value, known = self.feature_names[feature], self.values[row, feature], self.known(row, feature)
         if value is None:
             return f"× {name} missing"
-        if feature >= self.n_columns:  # no probability, but what the pair changes
-            return f"× {name} = {value}"
         shown = ", ".join(known if len(known) <= _MOST_GIVEN else (*known[: _MOST_GIVEN - 1], "…", known[-1]))
         factor = f"p({name} = {cell_text(value, longest=None)}{' | ' if known else ''}{shown})"
         return f"× {factor}, weighted" if self.weighted else f"× {factor}"
@@ -333,13 +254,13 @@ class Explanation:
         parts = []
         for row in range(min(len(self.values), _MOST_SHOWN)):
             log_factors = self.log_factors[row].T
-            ranked = sorted(self.present(row), key=lambda j: -np.ptp(np.nan_to_num(log_factors[j])))
+            ranked = sorted(range(len(log_factors)), key=lambda j: -np.ptp(np.nan_to_num(log_factors[j])))
             listed, rest = sorted(ranked[:_MOST_LISTED]), ranked[_MOST_LISTED:]
             names = [self._factor_name(row, j).removeprefix("× ") for j in listed]
             lines = [[name, *(f"{log:.3f}" for log in log_factors[j])] for name, j in zip(names, listed, strict=True)]
             if rest:
                 others = log_factors[rest].sum(axis=0)
-                lines.append([self.count_of(rest, "more"), *(f"{log:.3f}" for log in others)])
+                lines.append([plural(len(rest), "more column"), *(f"{log:.3f}" for log in others)])
             lines = [
                 [self.constant, *(f"{log:.3f}" for log in self.log_prior)],
                 *lines,
@@ -382,21 +303,16 @@ class Explanation:
             One column per class, with lines for the prior, for the likelihood p(x_j | y) of each feature, or
             p(x_j | x_i, y) if features depend on each other, for their product p(x, y), and for the posterior
             p(x, y) / p(x). Densities are per data unit. Below a column of counts or text stand the factors that
-            multiply to its own: those of the 10 words that differ most between the classes, and of the others. The
-            same holds for pairs of columns; those that lack a cell are left out.
+            multiply to its own: those of the 10 words that differ most between the classes, and of the others.
         """
         names = [str(label) for label in self.classes]
         likelihoods = []
         log_factors = self.log_factors[row].T
-        listed, other_pairs = self.listed(row, np.ptp(np.nan_to_num(log_factors), axis=1))
-        for j in listed:
-            factors = log_factors[j]
+        for j, factors in enumerate(log_factors):
             likelihoods.append((self._factor_name(row, j), factors))
             words = self.words_of(row).get(self.feature_names[j])
             of_words = () if words is None else words.listed(_MOST_WORDS)
             likelihoods += [(f"    of it {shortened(word, _LONGEST_WORD)}", factor) for word, factor in of_words]
-        if other_pairs:
-            likelihoods.append((f"× {self.count_of(other_pairs)}", log_factors[other_pairs].sum(axis=0)))
         log_evidence = float(self.log_evidence[row])
         table = [
             ["given class", *names],

@@ -12,7 +12,6 @@ from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.estimator import OfClasses
 from posteriori.classifiers.training_record import kept_figures, kept_sentences
 from posteriori.densities import CorrelatedDensity, DescribedDensity, UnrestrictedDensity
-from posteriori.explain.pairs import pair_effects
 from posteriori.explain.words import CharacteristicWord, characteristic_words
 from posteriori.facts.columns import distributions
 from posteriori.facts.members import main_member
@@ -136,14 +135,6 @@ def information(estimator: Classifier) -> Facts:
     }
 
 
-def pair_facts(estimator: Classifier) -> list[Facts]:
-    """Return the pairs of columns of a model or a pool, the strongest first, with what they add per class in nats."""
-    return [
-        {"columns": list(one.columns), "strength": one.strength, "groups": list(one.groups), "nats": one.nats}
-        for one in pair_effects(estimator)
-    ]
-
-
 def parameter_counts(value: FittedClasses) -> Facts:
     """Return the number of free parameters of the model and of the full joint distribution; None if it is unknown."""
     if not isinstance(value, Fitted):
@@ -219,7 +210,6 @@ def model_facts(estimator: OfClasses) -> Facts:
         "columns": [column | {"information": nats[j]} for j, column in enumerate(columns)],
         "covariances": covariances,
         "trees": list(_tree_facts(estimator)),
-        "pairs": pair_facts(estimator) if isinstance(estimator, Classifier) else [],
         **held_out_facts(estimator),
     }
 
@@ -259,7 +249,6 @@ def pool_facts(estimator: GenerativeClassifier) -> Facts:
             }
             for name, one in estimator.fitted_.members.items()
         ],
-        "pairs": pair_facts(estimator),
         "candidates": candidate_facts(estimator.fitted_),
         "pool_verdict": verdict_on_pool(estimator.fitted_),
         **information(estimator),

@@ -136,7 +136,7 @@ def _texts(explanation: Explanation, row: int, first: int, second: int) -> list[
         if name in words and (strongest := words[name].strongest(first, second, _MOST_WORDS)):
             found.append(shortened(f"{name}: {', '.join(strongest)}", _LONGEST))
         else:
-            found.append(f"{name} = {explanation.cell_text(row, j)}")
+            found.append(f"{name} = {cell_text(explanation.values[row, j])}")
     return found
 
 

@@ -19,8 +19,6 @@ from posteriori.model import Block, FactorWeights, GenerativeModel, Prior
 from posteriori.sources import LabelledSource
 from posteriori.tables import Batch, Column, Schema
 
-LEARNED_TABLES = ("cells", "pairs")  # the `feature_weights` that replace log-probabilities by learned numbers
-
 
 class Asked(Protocol):
     """An estimator as its parameters: what it asks of a fit."""
@@ -164,7 +162,7 @@ class Recipe:
 
     @property
     def feature_weights(self) -> str | None:
-        """Which weights of features are learned: "conditional", "cells", "pairs" or None."""
+        """Which weights of features are learned: "conditional", "cells" or None."""
         return self.parameters.get("feature_weights")
 
     @property
@@ -218,7 +216,7 @@ class Recipe:
             self.limits,
             self._weighed if self.leaves_rows_out else None,
             self.labels.may_miss,
-            self.feature_weights in LEARNED_TABLES,
+            self.feature_weights == "cells",
         )
 
     def plan_for(self, source: LabelledSource, target: Column, complete: bool) -> Plan:
@@ -264,11 +262,10 @@ class Recipe:
             model = learn_backoff(source, learned, self.prior(source.classes), to_observed_codes, sample)
         if self.feature_weights is None:
             return model
-        if self.feature_weights in LEARNED_TABLES:
+        if self.feature_weights == "cells":
             from posteriori.learning.learned_tables import learn_cells
 
-            with_pairs = self.feature_weights == "pairs"
-            weights = learn_cells(source, model, learned.statistics, to_observed_codes, sample, start, with_pairs)
+            weights = learn_cells(source, model, learned.statistics, to_observed_codes, sample, start)
         else:
             from posteriori.learning.weights import learn_weights
 

@@ -21,7 +21,7 @@ from posteriori.classifiers.mixture import MixtureModel
 from posteriori.javascript.joint import written_joint_model
 from posteriori.javascript.numbers import written_regressor
 from posteriori.javascript.values import MOST_NUMBERS, n_numbers, plain, written_array, written_cell, written_column
-from posteriori.model import FactorWeights, GenerativeModel, PairTables, Pool
+from posteriori.model import FactorWeights, GenerativeModel, Pool
 from posteriori.model_cost import Language, require_affordable_export
 from posteriori.networks import BayesianNetwork
 from posteriori.networks.classifier import NetworkClassifier
@@ -31,7 +31,7 @@ from posteriori.networks.inference.clg import Component
 from posteriori.networks.inference.clique_tables import Factor
 from posteriori.networks.inference.inference import Inference
 from posteriori.networks.inference.junction_tree import JunctionTree, compile_tree
-from posteriori.tables import Column, Schema
+from posteriori.tables import Column
 from posteriori.version import __version__
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z_]+)\.js";\n', re.MULTILINE)
@@ -143,8 +143,7 @@ def to_javascript(model: OfClasses | Regressor | JointModel | BayesianNetwork) -
 
 
 def _size(model: GenerativeModel) -> int:
-    pairs = None if model.weights is None else model.weights.pairs
-    return sum(map(n_numbers, (*model.posterior_parameters, pairs)))
+    return sum(map(n_numbers, model.posterior_parameters))
 
 
 def _reason_against_column(column: Column) -> str | None:
@@ -271,16 +270,6 @@ def _weights(model: GenerativeModel, weights: FactorWeights) -> dict[str, Any]:
         "weight": written_array(weights.weight),
         "sharing": np.flatnonzero(model.sharing).tolist(),
         "evident": np.flatnonzero(model.evident & model.sharing).tolist(),
-    } | ({} if weights.pairs is None else {"pairs": _pairs(weights.pairs, model.schema)})
-
-
-def _pairs(pairs: PairTables, schema: Schema) -> dict[str, Any]:
-    used, places = np.unique(pairs.places, return_inverse=True)
-    return {
-        "columns": [schema.coded[place] for place in used.tolist()],
-        "groups": [pairs.codes_of_groups(place).tolist() for place in used.tolist()],
-        "places": places.reshape(-1, 2).tolist(),
-        "numbers": written_array(pairs.numbers),
     }
 
 

@@ -26,7 +26,7 @@ from posteriori.kernels.loops.bayes import (
 )
 from posteriori.kernels.loops.binning import add_tail_moments, digitise, mdlp, within_bins
 from posteriori.kernels.loops.boosting import add_values, fill_steps, grow_summand, take_gradients
-from posteriori.kernels.loops.cells import add_pairs, cell_objective
+from posteriori.kernels.loops.cells import cell_objective
 from posteriori.kernels.loops.conditional_likelihood import (
     improve_leaves,
     leave_one_out,
@@ -111,7 +111,6 @@ __all__ = [
     "add_joint_counts",
     "add_missing_words",
     "add_moments",
-    "add_pairs",
     "add_poisson",
     "add_quartic_norms",
     "add_responsibilities",

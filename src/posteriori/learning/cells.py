@@ -37,7 +37,7 @@ _WEAK = 0.1  # β of `CellProblem`
 _LOWER = 0.999  # of the log-loss, for a smaller λ
 _CLEARLY = 0.995  # of the log-loss, without the log-probabilities of the cells: rows with missing cells need these
 # L-BFGS ends if a step lowers the loss by less, relative to it. Searches that ended at 1e-4 took too large a λ.
-SEARCH, FINAL = 1e-5, 1e-8
+SEARCH, FINAL = 1e-5, 1e-6
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,18 @@ class CellTables:
     basis : scipy.sparse.csr_array (S, P)
         B: the prior of the δ of a class is a Gaussian of mean 0 and of covariance BBᵀ/λ. 0 for missing cells.
     column : ndarray (S,)
-        The column of each cell, 0 … d − 1; 0 for the cells of pairs.
-    is_biased : ndarray of bool (S,)
-        Whether a cell has its share of the bias: not missing cells, and not those of pairs.
+        The column of each cell, 0 … d − 1.
+    is_missing : ndarray of bool (S,)
+        Whether a cell is the missing one, which has no share of the bias.
     log_probability : ndarray (S, C)
-        log p(x_j = k | y) in nats, 0 for missing cells and those of pairs.
+        log p(x_j = k | y) in nats, 0 for missing cells.
     weighed : bool
         Whether t includes them, times w.
     """
 
     basis: Any
     column: Array
-    is_biased: Array
+    is_missing: Array
     log_probability: Array
     weighed: bool = True
 
@@ -77,7 +77,7 @@ class CellTables:
     @cached_property
     def for_kernel(self) -> CellDesign:
         """The same, as `cell_objective` takes it. A cell that is shown has 1/d of the bias."""
-        share = np.where(self.is_biased, 1.0 / max(self.n_columns, 1), 0.0)
+        share = np.where(self.is_missing, 0.0, 1.0 / max(self.n_columns, 1))
         basis = self.basis
         entries = basis.indptr.astype(np.int32), basis.indices.astype(np.int32), basis.data.astype(np.float64)
         return CellDesign(self.column, share, self.log_probability, *entries)
@@ -126,24 +126,6 @@ class CellProblem:
         n_classes, d = len(self.log_prior), self.tables.n_weights
         eta = position[n_classes + d :].reshape(-1, n_classes)
         return position[:n_classes], position[n_classes : n_classes + d], eta
-
-    def numbers(self, position: Array) -> Array:
-        """Return the number of each cell and class in nats, without the parts of rows that are left out, (S, C)."""
-        bias, weight, eta = self.parts(position)
-        tables = self.tables
-        found = tables.basis @ eta + np.outer(tables.for_kernel.share, bias)
-        return np.asarray(found + weight[tables.column, np.newaxis] * tables.log_probability if len(weight) else found)
-
-    def posterior(self, position: Array) -> Array:
-        """Return p(y | x) of the rows, by factors that are left out, (n, C)."""
-        numbers, weight = self.numbers(position), self.parts(position)[1]
-        scores = np.tile(self.log_prior, (len(self.rows.slots), 1))
-        for slots in self.rows.slots.T:
-            scores += numbers[slots]
-        if len(weight):
-            scores[np.arange(len(scores)), self.rows.component] += self.rows.own @ weight
-        kernels.normalise(scores)
-        return scores
 
     def minimum(self, start: Array | None = None, tolerance: float = FINAL) -> Array:
         """Return the optimum, by L-BFGS from a point near it, or from the generative solution.
@@ -198,9 +180,7 @@ class CellOptimum:
         return self.problem.penalty
 
 
-def fit_cells(
-    rows: CellRows, tables: CellTables, log_prior: Array, penalty: float | None = None, tolerance: float = FINAL
-) -> CellOptimum:
+def fit_cells(rows: CellRows, tables: CellTables, log_prior: Array, penalty: float | None = None) -> CellOptimum:
     """Return the biases, weights and δ of the greatest penalised conditional likelihood.
 
     Parameters
@@ -215,15 +195,13 @@ def fit_cells(
         learned from the others, from the largest one down until one does not lower it by 0.1 %; without the
         log-probabilities of the cells if this is better by 0.5 %, with the chosen λ, the next larger one, or one that
         is smaller. Fewer than six rows, or rows of less weight, choose the largest λ.
-    tolerance : float
-        The search ends if a step lowers the loss by less, relative to it.
     """
     start = None
-    if penalty is None and has_few_rows(rows):
+    if penalty is None and _has_few_rows(rows):
         penalty = PENALTIES[0]
     if penalty is None:
         share = held_out_share(rows, tables)
-        split = weighing(rows, rows.weight * (1.0 - share)), weighing(rows, rows.weight * share)
+        split = _weighing(rows, rows.weight * (1.0 - share)), _weighing(rows, rows.weight * share)
         tried = PENALTIES if len(rows.component) >= _ROWS_OF_LAST else PENALTIES[:-1]
         found = _search(*split, tables, log_prior, tried)
         nearby = tried[max(tried.index(found[1]) - 1, 0) :]
@@ -231,15 +209,15 @@ def fit_cells(
         other = _search(*split, alone, log_prior, nearby)
         tables, (_, penalty, start) = (alone, other) if other[0] < _CLEARLY * found[0] else (tables, found)
     problem = CellProblem(rows, tables, log_prior, penalty)
-    return CellOptimum(problem, problem.minimum(start, tolerance))
+    return CellOptimum(problem, problem.minimum(start))
 
 
-def has_few_rows(rows: CellRows) -> bool:
+def _has_few_rows(rows: CellRows) -> bool:
     """Return whether rows are too few, or weigh too little, for a third of them to be held out."""
     return len(rows.component) < 2 * _FOLDS or float(rows.weight.sum()) < 2 * _FOLDS
 
 
-def weighing(rows: CellRows, weight: Array) -> CellRows:
+def _weighing(rows: CellRows, weight: Array) -> CellRows:
     """Return the rows of positive weight, with these weights."""
     kept = np.flatnonzero(weight)
     return CellRows(rows.slots[kept], rows.component[kept], weight[kept], rows.own[kept])
@@ -253,11 +231,10 @@ def held_out_share(rows: CellRows, tables: CellTables) -> Array:
     as two equal rows.
     """
     n_classes = tables.log_probability.shape[1]
-    slots = rows.slots[:, : rows.own.shape[1]]
-    of_table = tables.log_probability[slots, rows.component[:, np.newaxis]]
-    own, of_cells = of_table + rows.own, np.exp(tables.log_probability).sum(axis=1)[slots]
+    of_table = tables.log_probability[rows.slots, rows.component[:, np.newaxis]]
+    own, of_cells = of_table + rows.own, np.exp(tables.log_probability).sum(axis=1)[rows.slots]
     # Bins of equal counts differ in the variance of their numbers. Rows that are not alike would otherwise be one.
-    spread = np.asarray(tables.basis.power(2).sum(axis=1)).reshape(-1)[slots]
+    spread = np.asarray(tables.basis.power(2).sum(axis=1)).reshape(-1)[rows.slots]
     number = ((own + of_cells - np.exp(of_table) + np.exp(own)) * (1.0 + spread)).sum(axis=1)
     of_class = [np.bincount(rows.component, values, n_classes) for values in (rows.weight * number, rows.weight)]
     place = np.argsort(np.lexsort(of_class))[rows.component]

@@ -1,4 +1,4 @@
-"""From rows to learned tables: `posteriori.learning.cells` and `posteriori.learning.pairs` as weights of a model."""
+"""From rows to learned tables: `posteriori.learning.cells` as weights of a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from posteriori.densities.categorical import CategoricalParameters
 from posteriori.kernels.loops.cells import CellRows
 from posteriori.learning.cells import CellOptimum, CellTables, fit_cells
 from posteriori.learning.fit import reject_underflow
-from posteriori.learning.pairs import GroupedColumn, PairChoice, PairFit, fit_pairs, pair_tables
 from posteriori.learning.weights import check_closed_form, left_out_factors, sampled_rows
 from posteriori.model import FLOOR, Block, FactorWeights, GenerativeModel
 from posteriori.sources import LabelledSource
@@ -25,7 +24,6 @@ from posteriori.tables import Assignment, Batch, Codes, Schema
 MOST_ROWS = 20_000  # rows that cells are learned from
 MOST_FACTORS = 1 << 21  # rows times classes times columns
 _ROWS_OF_ONE_SEARCH = 2000  # from which on folds take the λ of all rows: it no longer depends on a fold, and takes time
-_BEFORE_PAIRS = 1e-6  # L-BFGS ends if a step lowers the loss by less, relative to it, where pairs follow
 MOST_DIRECTIONS = 48  # of a random walk over bins
 _LEAST_INFORMATION = 0.5  # of rows about a direction, in units of its variance
 
@@ -37,7 +35,6 @@ def learn_cells(
     to_observed_codes: Callable[[Batch], Batch] | None = None,
     sample: Batch | None = None,
     start: FactorWeights | None = None,
-    with_pairs: bool = False,
 ) -> FactorWeights:
     """Return tables of learned numbers, one per cell and class, for a naive Bayes of categories and bins.
 
@@ -55,9 +52,7 @@ def learn_cells(
         A sample of the training rows, with labels, from which rows are taken without a pass over the source.
     start : FactorWeights, optional
         Tables of more rows, such as of all where these are those outside of a fold: with 2,000 rows or more, their λ is
-        taken, not searched; and so is whether pairs lower the log-loss.
-    with_pairs : bool
-        Whether to learn tables of pairs of columns too.
+        taken, not searched.
     """
     check_closed_form(model, statistics)
     d = len(model.schema.columns)
@@ -80,17 +75,12 @@ def learn_cells(
     rows, tables = _rows_and_tables(
         codes, counts, varies, basis, np.maximum(known, FLOOR), factors, y_true, labels.weight
     )
-    of_all = start if len(rows.component) >= _ROWS_OF_ONE_SEARCH else None
-    columns = _grouped(model, active, counts, varies) if with_pairs else []
-    of_columns = np.concatenate(codes, axis=1)[:, varies].astype(np.int64)
+    penalty = None
+    if start is not None and len(rows.component) >= _ROWS_OF_ONE_SEARCH:
+        penalty, tables = start.penalty, replace(tables, weighed=start.is_generative)
     with one_blas_thread():
-        found, pairs = _fitted(rows, tables, model.log_prior[present], columns, of_columns, of_all)
-    weights = _as_weights(model, list(zip(places, counts, strict=True)), present, pairs or found, found.penalty)
-    if pairs is None:
-        return weights
-    coded = [model.schema.coded.index(j) for j in active.tolist()]
-    of_model = pair_tables(pairs, coded, model.schema.coded_cardinalities, present, model.n_components)
-    return replace(weights, pairs=of_model)
+        learned = fit_cells(rows, tables, model.log_prior[present], penalty)
+    return _as_weights(model, list(zip(places, counts, strict=True)), present, learned)
 
 
 def _of_classes(batch: Batch, present: Array) -> tuple[Batch, Assignment]:
@@ -104,40 +94,11 @@ def _of_classes(batch: Batch, present: Array) -> tuple[Batch, Assignment]:
     return replace(batch.rows(kept), assignment=labels), labels
 
 
-def _fitted(
-    rows: CellRows,
-    tables: CellTables,
-    log_prior: Array,
-    columns: Sequence[GroupedColumn],
-    codes: Array,
-    of_all: FactorWeights | None,
-) -> tuple[CellOptimum, PairFit | None]:
-    """Return the numbers of columns alone, and those beside pairs; of none if `columns` is empty.
-
-    λ, and whether pairs lower the log-loss, are those of the tables of more rows, if these are given.
-    """
-    if of_all is not None:
-        tables = replace(tables, weighed=of_all.is_generative)
-    penalty = None if of_all is None else of_all.penalty
-    if not columns:
-        return fit_cells(rows, tables, log_prior, penalty), None
-    found = fit_cells(rows, tables, log_prior, penalty, _BEFORE_PAIRS)
-    pairs = None
-    if of_all is None:
-        pairs = fit_pairs(found, columns, codes)
-    elif of_all.pairs is not None:
-        pairs = fit_pairs(found, columns, codes, PairChoice(of_all.pairs.penalty, of_all.pairs.sure))
-    if pairs is None:
-        found = replace(found, position=found.problem.minimum(found.position))
-    return found, pairs
-
-
 def _as_weights(
     model: GenerativeModel,
     counts: Sequence[tuple[int, Counts]],
     present: Array,
-    found: CellOptimum | PairFit,
-    penalty: float,
+    found: CellOptimum,
 ) -> FactorWeights:
     """Return the learned numbers of the classes that are present as tables of blocks, by their places and counts."""
     varies = _varying([sums for _, sums in counts])
@@ -156,19 +117,10 @@ def _as_weights(
         first += tables.shape[1]
         parameters[b] = CategoricalParameters(sums.cardinalities, _as_log_probabilities(tables, sums))
     ones, learned = np.ones(len(weight)), bool(len(found.weight))
-    return FactorWeights(model.log_prior, ones, tuple(parameters), penalty, is_generative=learned)
+    return FactorWeights(model.log_prior, ones, tuple(parameters), found.penalty, is_generative=learned)
 
 
-def _grouped(model: GenerativeModel, active: Array, counts: Sequence[Counts], varies: Array) -> list[GroupedColumn]:
-    """Return the groups of the columns that vary, by their positions in the schema, from the counts of each block."""
-    shown = [sums.column(j).sum(axis=0) for sums in counts for j in range(len(sums.cardinalities))]
-    return [
-        GroupedColumn.of(shown[place], model.schema.columns[j].is_binned)
-        for place, j in zip(np.flatnonzero(varies).tolist(), active.tolist(), strict=True)
-    ]
-
-
-def check_cells(blocks: Sequence[Block], schema: Schema, asked: str) -> None:
+def check_cells(blocks: Sequence[Block], schema: Schema) -> None:
     """Raise ValueError unless every column is independent of the others given the class, and has categories or bins."""
     for block in blocks:
         if isinstance(block.density, Categorical | Binned):
@@ -176,11 +128,11 @@ def check_cells(blocks: Sequence[Block], schema: Schema, asked: str) -> None:
         name = schema.columns[block.columns[0]].name
         if block.models_missingness:
             raise ValueError(
-                f'feature_weights="{asked}" has no number for a missing cell; leave missing="informative" out, or use '
+                'feature_weights="cells" has no number for a missing cell; leave missing="informative" out, or use '
                 'feature_weights="conditional"'
             )
         raise ValueError(
-            f'feature_weights="{asked}" learns one number per category or bin, and column {name!r} has the '
+            f'feature_weights="cells" learns one number per category or bin, and column {name!r} has the '
             f'distribution {block.density.name!r}; set distributions="binned", or use feature_weights="conditional"'
         )
 
@@ -213,7 +165,7 @@ def _rows_and_tables(
         table[slots[others], c] = factors[others, c]
     own = factors[np.arange(len(y_true)), y_true] - table[slots, y_true[:, np.newaxis]]
     rows = CellRows(slots, y_true.astype(np.int64), np.asarray(weight, np.float64), np.ascontiguousarray(own))
-    return rows, CellTables(basis[chosen], column, ~is_missing, table)
+    return rows, CellTables(basis[chosen], column, is_missing, table)
 
 
 def _of_columns(counts: Sequence[Counts], varies: Array) -> Array:

@@ -9,7 +9,8 @@ import numpy as np
 from posteriori import kernels
 from posteriori.support.typing import Array
 
-_MEMORY = 20  # pairs of steps and changes of the gradient
+_MEMORY, _MEMORY_OF_MANY = 20, 6  # pairs of steps and changes of the gradient: of many, reading them takes longest
+_MANY = 1 << 14  # parameters
 _SMALL_STEPS = 2  # of L-BFGS one after the other that end a search
 _SUFFICIENT = 1e-4  # of Armijo's condition
 _MOST_CUTS = 30  # of a step
@@ -52,7 +53,7 @@ def minimum(
     np.maximum(position[bounded], 0.0, out=position[bounded])
     value, gradient = loss(unit * position)
     gradient *= unit
-    changes, rises = np.empty((2, _MEMORY, len(position)))
+    changes, rises = np.empty((2, n_remembered(len(position)), len(position)))
     n_pairs = n_small = 0
     for _ in range(most_steps):
         held = (position[bounded] <= 0.0) & (gradient[bounded] > 0.0)
@@ -62,7 +63,7 @@ def minimum(
         if size == 0.0:
             break
         if n_pairs:
-            newest, count = (n_pairs - 1) % _MEMORY, min(n_pairs, _MEMORY)
+            newest, count = (n_pairs - 1) % len(changes), min(n_pairs, len(changes))
             kernels.times_inverse_hessian(step, changes, rises, newest, count)
         else:
             step *= min(1.0, 1.0 / size)
@@ -84,13 +85,18 @@ def minimum(
         rise = new_gradient - gradient
         curvature = float(rise @ change)
         if curvature > np.finfo(float).eps * float(rise @ rise):
-            changes[n_pairs % _MEMORY], rises[n_pairs % _MEMORY] = change, rise
+            changes[n_pairs % len(changes)], rises[n_pairs % len(changes)] = change, rise
             n_pairs += 1
         n_small = n_small + 1 if value - new_value <= tolerance * max(abs(new_value), 1.0) else 0
         position, value, gradient = moved, new_value, new_gradient
         if n_small == _SMALL_STEPS:  # one may be a step that was cut
             break
     return unit * position
+
+
+def n_remembered(n_parameters: int) -> int:
+    """Return of how many steps `minimum` keeps the change of the position and of the gradient."""
+    return _MEMORY if n_parameters < _MANY else _MEMORY_OF_MANY
 
 
 def bounded_step(gradient: Array, hessian: Array, position: Array, bounded: Array) -> Array:

@@ -22,6 +22,7 @@ from posteriori.densities.tree_growing import FOLDS, fewest_in_node, trees_for
 from posteriori.learning import learned_tables, weights
 from posteriori.learning.fit import Plan
 from posteriori.learning.held_out_forests import leaves_folds_out
+from posteriori.learning.minimisation import n_remembered
 from posteriori.model import Block, bins_of
 from posteriori.model_cost import EM_STEPS, MOST_GROUPS, Work
 from posteriori.statistics import Scatter
@@ -100,7 +101,7 @@ _SUMS_PER_FOLD = 5.0  # of each fold, in one table and apart; from the first; fr
 _SUMS_PER_BINNED_FOLD = 1.5  # under cut points of its own, the sums outside a fold are counted at once
 _COPIES = {"pooled": 1.3, "per class": 5.1, "aode": 3.1, "families": 4.1, "other": 1.2}  # with parameters, in a fit
 _COPIES_IN_EM = 13.0  # of covariances: sums and parameters, of the models that SQUAREM compares
-_VECTORS = 44  # of L-BFGS that are as long as the numbers of cells: steps, changes of the gradient, positions
+_VECTORS = 4  # of L-BFGS that are as long as the numbers of cells, besides steps and changes of the gradient
 _TABLES_OF_CELLS = 2  # of the numbers of all cells and classes, besides the statistics
 _FAMILIES_PER_FOLD = 12.0  # parents differ between the folds, and each set of parents is counted in each fold
 _BYTES_PER_NODE_CELL = 44.0  # of a tree of noise; pure nodes are not split, so that separated classes take less
@@ -194,7 +195,8 @@ def _work_of_cells(sizes: Array, bins: Mapping[int, Any], n_rows: int, n_compone
     evaluations = _EVALUATIONS + _MORE_EVALUATIONS * min(rows / d, _MOST_ROWS_PER_COLUMN)
     each = _PER_EVALUATION + _PER_LEARNED * n_factors + _PER_DIRECTION * float(directions) * n_components
     seconds = evaluations * each + _PER_ROOT * float((sizes[binned] ** 3).sum())
-    n_numbers = _VECTORS * float(directions) + _TABLES_OF_CELLS * float(sizes.sum())
+    n_vectors = _VECTORS + 2 * n_remembered(int(directions) * n_components)
+    n_numbers = n_vectors * float(directions) + _TABLES_OF_CELLS * float(sizes.sum())
     return Work(seconds, 8.0 * (n_numbers * n_components + 2.0 * n_factors))  # factors as estimated, and clipped
 
 

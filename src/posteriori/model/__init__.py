@@ -17,7 +17,6 @@ from posteriori.model.blocks import (
 from posteriori.model.generative_model import GenerativeModel, has_finite_sum, log_normalised, log_sum
 from posteriori.model.marginals import batch_of_column, cannot_hold, log_marginal, log_marginal_of_codes
 from posteriori.model.number_cells import NumberCells
-from posteriori.model.pair_tables import PairTables
 from posteriori.model.pool import FLOOR, LEAST_SHARE, KnownCells, PartialRows, Pool, clip_log_posteriors
 from posteriori.model.posterior import Posterior, blank_batch, draw_components, draw_rows, log_posteriors_alone
 from posteriori.model.predictive import PredictiveDensity
@@ -30,7 +29,6 @@ __all__ = [
     "GenerativeModel",
     "KnownCells",
     "NumberCells",
-    "PairTables",
     "PartialRows",
     "Pool",
     "Posterior",

@@ -11,7 +11,6 @@ import numpy as np
 from posteriori.densities import ApproximatingDensity, Binned, Density
 from posteriori.densities.capabilities import check_base
 from posteriori.densities.categorical import Bins
-from posteriori.model.pair_tables import PairTables
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Column, Schema, Tile, quote
@@ -222,7 +221,7 @@ def known_cells(batch: Batch) -> Array:
 
 @dataclass(frozen=True)
 class FactorWeights:
-    """p(z | x) ∝ exp(log π_z + s·(bias_z − log π_z) + Σ_j weight_j·log p(x_j | parents, z) + Σ_(i,j) u_ijz(x_i, x_j)).
+    """p(z | x) ∝ exp(log π_z + s·(bias_z − log π_z) + Σ_j weight_j·log p(x_j | parents, z)).
 
     π is the prior of the model, and s is the share of the columns that vary which are known in the row
     (`GenerativeModel.share`): 1 for a whole row, whose constant term is the bias, and 0 for a row of which nothing is
@@ -238,7 +237,6 @@ class FactorWeights:
     # (d,) bool: the columns whose factors differed between classes in training, which share the bias; empty for all
     varies: Array = field(default_factory=lambda: np.zeros(0, np.bool_))
     is_generative: bool = True  # whether learned parameters include the log probabilities of the model
-    pairs: PairTables | None = None  # what pairs of columns add, if that was learned
 
     def check_against(self, schema: Schema, log_prior: Array) -> None:
         """Raise ValueError unless there is a bias for each component, of prior (Z,), and a weight for each column."""
@@ -250,8 +248,6 @@ class FactorWeights:
         check_numbers("the penalty", np.array([self.penalty]), (1,), 0.0)
         of_columns = self.varies.shape in ((0,), (n_columns,)) and self.varies.dtype == np.bool_
         require(of_columns, "the columns whose factors vary are missing")
-        if self.pairs is not None:
-            self.pairs.check_against(schema, len(log_prior))
 
     def weighted(self, log_factors: Array) -> Array:
         """Return the log factors (n, Z, d) times the weights of their columns; weight 0 gives 0, even for −inf."""

@@ -290,8 +290,6 @@ class GenerativeModel:
             part = batch.rows(slice(start, start + size))
             of_part = self.known(part) if known is None else known[start : start + size]
             scores[start : start + size] = self.start(of_part) + self.weights.sum(self._posterior_factors(part))
-            if self.weights.pairs is not None:
-                scores[start : start + size] += self.weights.pairs.sum(part)
         return scores
 
     def scored(self, log_prior: Array, log_factors: Array, known: Array) -> Array:
@@ -382,14 +380,8 @@ class GenerativeModel:
         """Whether the log prior and `explaining_factors` add up to log p(x, y): without weights and ensembles."""
         return self.weights is None and not any(implements(block.density, ScoredDensity) for block in self.blocks)
 
-    @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """The pairs of columns that have a term of their own in the posterior, by their positions."""
-        pairs = None if self.weights is None else self.weights.pairs
-        return [] if pairs is None else pairs.columns(self.schema)
-
     def explaining_factors(self, batch: Batch) -> Array:
-        """Return the log factors of the posterior in nats, (n, C, d + P): weighted, with shared ones, and of P pairs.
+        """Return the log factors of the posterior in nats, (n, C, d): weighted, and with shared ones.
 
         With the log prior they add up to the scores: each known column has its part of the offset.
         """
@@ -409,8 +401,7 @@ class GenerativeModel:
         weighted = self.weights.weighted(factors)
         if self.offset is not None:
             weighted += self.known(batch)[:, np.newaxis, :] * self.part_of_offset[:, np.newaxis]
-        pairs = self.weights.pairs
-        return weighted if pairs is None else np.concatenate([weighted, pairs.factors(batch)], axis=2)
+        return weighted
 
     @property
     def part_of_offset(self) -> Array:

@@ -150,10 +150,6 @@ def _sums_without_each(model: GenerativeModel, batch: Batch) -> Array:
                 factors = np.where(of_block > 0, of_block * factors, 0.0)
         total[others] += factors.sum(axis=0)
         total[columns] += _sums_of_others(factors)
-    if weights is not None and weights.pairs is not None:
-        of_pairs = weights.pairs.factors(batch)
-        keeps = np.array([[j not in pair for pair in model.pairs] for j in range(d)], np.float64)
-        total += np.einsum("dp,nzp->dnz", keeps, of_pairs)
     return model.by_class(total) if weights is None else total
 
 

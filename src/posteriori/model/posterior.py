@@ -248,18 +248,13 @@ class Posterior:
         """Whether the constant terms of an explanation are the log prior: not of pools that take each row as whole."""
         return self.pool is None or self.pool.fading is not None
 
-    @cached_property
-    def pairs(self) -> list[tuple[int, int]]:
-        """The pairs of columns that have a term of their own in an explanation, by their positions."""
-        return list(dict.fromkeys(pair for model in self.models for pair in model.pairs))
-
     @property
     def has_shared_factors(self) -> bool:
         """Whether `explaining_factors` hold a part that all classes share; of a pool they hold none."""
         return self.pool is None and any(block.shared for block in self.models[0].blocks)
 
     def explaining_factors(self, batch: Batch, with_shared: bool = True) -> Array:
-        """Return the log factors of the columns, and of P pairs, in nats, (n, C, d + P).
+        """Return the log factors of the columns in nats, (n, C, d).
 
         Those of a pool are the weighted sums of its members', clipped, without what all classes share.
 
@@ -269,8 +264,7 @@ class Posterior:
         if self.pool is None:
             model = self.models[0]
             return model.explaining_factors(batch) if with_shared else model.posterior_factors(batch)
-        d = len(self.schema.columns)
-        total = np.zeros((len(batch), self.models[0].n_classes, d + len(self.pairs)))
+        total = np.zeros((len(batch), self.models[0].n_classes, len(self.schema.columns)))
         parts, partial = self.pool.parts(batch), self.pool.fading
         for model, weight, rows in zip(self.models, self.pool.weights(parts), self._read(batch), strict=True):
             if not np.any(weight):
@@ -279,9 +273,7 @@ class Posterior:
             if partial is not None:
                 blank = model.posterior_factors(blank_batch(model.schema))
                 factors = factors - clip_factors(blank, model.class_log_prior)
-            total[:, :, [*range(d), *(d + self.pairs.index(pair) for pair in model.pairs)]] += (
-                np.reshape(weight, (-1, 1, 1)) * factors
-            )
+            total += np.reshape(weight, (-1, 1, 1)) * factors
         if partial is not None:
             share = known_cells(batch) * partial.cells.weight
             share /= np.maximum(share.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
@@ -289,7 +281,7 @@ class Posterior:
                 share *= parts[:, :1]
             alone = log_posteriors_alone(self.models)
             bias = self.pool.bias + alone @ self.pool.weight - np.maximum(self.class_log_prior, FLOOR)
-            total[:, :, :d] += share[:, np.newaxis, :] * bias[:, np.newaxis]
+            total += share[:, np.newaxis, :] * bias[:, np.newaxis]
         return total
 
     @property

@@ -78,7 +78,7 @@ def plot_explanation(
     colours = class_colours(len(explanation.classes))
     first, second = (class_name(explanation.classes.tolist()[c]) for c in pair)
 
-    ax = open_axes(ax, height=1.8 + (0.42 if any("\n" in name for name in names) else 0.3) * len(steps))
+    ax = open_axes(ax, height=1.8 + 0.3 * len(steps))
     _draw_steps(ax, steps, colours[pair[0]], colours[pair[1]])
     _write(ax, 0.0, -0.95, f"{first} →", 1, colours[pair[0]])
     _write(ax, 0.0, -0.95, f"← {second}", -1, colours[pair[1]])
@@ -106,8 +106,8 @@ def _steps(explanation: Explanation, row: int, pair: tuple[int, int], most: int)
     for name, step in (("prior", odds.prior), *odds.factors.items()):
         if not np.isfinite(step):
             raise ValueError(f"{name!r} makes the odds infinite, which cannot be drawn; fit with alpha > 0")
-    steps, present = np.array(list(odds.factors.values())), np.array(explanation.present(row), np.int64)
-    order = present[np.argsort(-np.abs(steps[present]), kind="stable")]
+    steps = np.array(list(odds.factors.values()))
+    order = np.argsort(-np.abs(steps), kind="stable")
     kept, rest = order[:most], order[most:]
     names = [_step_name(explanation, row, j) for j in kept]
     if not len(rest):
@@ -118,11 +118,7 @@ def _steps(explanation: Explanation, row: int, pair: tuple[int, int], most: int)
 
 def _step_name(explanation: Explanation, row: int, feature: int) -> str:
     cell, known = explanation.values[row, feature], explanation.known(row, feature)
-    names, columns = explanation.feature_names, explanation.columns_of(feature)
-    if len(columns) == 2:
-        first, second = (f"{shorten(names[j])} = {shorten(explanation.values[row, j])}" for j in columns)
-        return f"{first}\nwith {second}"
-    name = f"{shorten(names[feature])} {'missing' if cell is None else f'= {shorten(cell)}'}"
+    name = f"{shorten(explanation.feature_names[feature])} {'missing' if cell is None else f'= {shorten(cell)}'}"
     if cell is None or not known:
         return name
     return f"{name} | {shorten(known[0])}" if len(known) == 1 else f"{name} | {len(known)} others"

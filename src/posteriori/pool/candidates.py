@@ -14,7 +14,7 @@ from posteriori.densities import REGISTRY
 from posteriori.densities.tree_growing import trees_for
 from posteriori.fitting.named_columns import column_of
 from posteriori.fitting.parameter_groups import Labels
-from posteriori.fitting.recipe import LEARNED_TABLES, Recipe, recipe_of_classifier
+from posteriori.fitting.recipe import Recipe, recipe_of_classifier
 from posteriori.learning.fit import Plan
 from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
@@ -88,7 +88,7 @@ class MemberOptions:
         if self.missing == "informative" and "missing" not in spec.options:
             return "it does not model which cells are missing"
         known = spec.make().get_params()
-        learns_cells = known.get("feature_weights") in LEARNED_TABLES
+        learns_cells = known.get("feature_weights") == "cells"
         if learns_cells and self.missing == "informative":
             return "its learned tables have no number for a missing cell"
         if "distributions" in known and not learns_cells:

@@ -9,7 +9,6 @@ import numpy as np
 
 from posteriori.densities import BackOff
 from posteriori.fitting.fitted import Fitted
-from posteriori.fitting.recipe import LEARNED_TABLES
 from posteriori.learning.backoff import smoothing_in, with_smoothing
 from posteriori.model import FactorWeights, GenerativeModel
 from posteriori.pool.held_out_sample import places_of
@@ -55,8 +54,8 @@ def updated(
 
 def reason_of_cells(member: Fitted) -> str | None:
     """Return why the learned tables of a member cannot be updated; None if it has none."""
-    kind = member.recipe.feature_weights
-    return f'feature_weights="{kind}" learns its tables from all rows at once' if kind in LEARNED_TABLES else None
+    learns = member.recipe.feature_weights == "cells"
+    return 'feature_weights="cells" learns its tables from all rows at once' if learns else None
 
 
 def without_feature_weights(member: Fitted) -> Fitted:

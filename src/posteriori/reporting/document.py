@@ -31,7 +31,6 @@ from posteriori.reporting.markup import HtmlPage, Section, page, paragraph
 from posteriori.reporting.number_data import NumberReport
 from posteriori.reporting.number_sections import WORDS, number_sections, number_summary
 from posteriori.reporting.overview import summary, table_section
-from posteriori.reporting.pairs import pairs_section
 from posteriori.reporting.rows import explained_section, labels_section, strangest_section
 from posteriori.reporting.scores import candidates_section, scores_section, weights_section
 from posteriori.reporting.trust import calibration_section, confusion_section, thresholds_section
@@ -126,8 +125,8 @@ def report(
     The report has these sections: overview of the table with alerts on columns, scores compared with the class prior,
     candidates and weights of a pool, calibration, confusion matrix, ROC, precision-recall and lift curves with a table
     of thresholds, feature importance with the effect and the class-conditional densities of every column, dependences,
-    pairs of columns, outliers by log p(x), labels that the held-out predictions contradict, and explanations of five
-    rows with the smallest changes that would change the prediction.
+    outliers by log p(x), labels that the held-out predictions contradict, and explanations of five rows with the
+    smallest changes that would change the prediction.
 
     With `against`, an earlier table, the report is about drift instead: how the rows X differ from the earlier ones,
     column by column, in log p(x), in the class shares, and in the scores if both tables have labels. With another
@@ -330,7 +329,6 @@ def _sections(
     yield thresholds_section(subject, evaluated)
     yield features_section(subject, importance_of(subject, evaluated))
     yield tree_section(subject)
-    yield pairs_section(subject)
     yield strangest_section(subject, facts, explorer)
     yield labels_section(subject, evaluated)
     yield explained_section(subject, evaluated, explorer)

@@ -284,10 +284,9 @@ def explained_section(subject: ReportData, evaluated: HeldOut, explorer: str | N
     examples = choose_examples(subject, evaluated)
     X = take_rows(subject.X, subject.labelled[[one.position for one in examples]])
     explanation = subject.estimator.explain(X)
-    together = ", and each pair of cells that the model reads together," if explanation.pairs else ""
     lead = (
         "How the model computes a prediction. It starts from the prior odds of the two most probable classes; each "
-        f"cell{together} then multiplies the odds by a factor, and the product is exactly the posterior odds. Bars to "
+        "cell then multiplies the odds by a factor, and the product is exactly the posterior odds. Bars to "
         "the right (blue) favour the first class, bars to the left (orange) the second. The rows and their titles are "
         f"chosen by the {evaluated.predictions_are}; the factors are those of the final model."
     )
@@ -376,7 +375,7 @@ def _steps(subject: ReportData, explanation: Explanation, row: int, first: int, 
     lines += [(_cell_name(explanation, row, j), float(steps[j])) for j in ranked[:_MOST_STEPS]]
     rest = ranked[_MOST_STEPS:]
     if rest:
-        lines.append((explanation.count_of(rest), float(steps[rest].sum())))
+        lines.append((plural(len(rest), "other column"), float(steps[rest].sum())))
     finite = [abs(step) for _, step in lines if np.isfinite(step)]
     greatest = max(finite, default=0.0) or 1.0
     total = float(sum(step for _, step in lines))
@@ -389,7 +388,7 @@ def _steps(subject: ReportData, explanation: Explanation, row: int, first: int, 
             for word, step in words.items()
         ]
     rows.append([element("strong", "posterior odds"), element("strong", _step(total, one, other)), ""])
-    missing = np.flatnonzero(~present[: explanation.n_columns])
+    missing = np.flatnonzero(~present)
     grid = table(f"{one} against {other}", ["evidence", "factor of the odds", ""], rows, text=(0, 1))
     if not len(missing):
         return grid
@@ -398,7 +397,7 @@ def _steps(subject: ReportData, explanation: Explanation, row: int, first: int, 
 
 
 def _cell_name(explanation: Explanation, row: int, j: int) -> str:
-    name = f"{explanation.feature_names[j]} = {explanation.cell_text(row, j)}"
+    name = f"{explanation.feature_names[j]} = {cell_text(explanation.values[row, j])}"
     if explanation.values[row, j] is None:
         name = f"{explanation.feature_names[j]} missing"
     known = explanation.known(row, j)

@@ -157,22 +157,19 @@ class CellReader:
         self._steps = steps
         self._schema = schema
         self._groups: Mapping[int, Array] = {}
-        self._letter = ""  # begins the names of columns of groups
         self._bad_cells: list[Node] = []  # conditions on cells of the table
         self._refusals: list[Node] = []  # conditions on columns of the steps
 
-    def with_groups(self, groups: Mapping[int, Array], letter: str) -> CellReader:
-        """Return the same cells, with codes of groups in place of those of categories or bins in some columns.
+    def with_groups(self, groups: Mapping[int, Array]) -> CellReader:
+        """Return the same cells, with codes of groups in place of those of categories in some columns.
 
         Parameters
         ----------
         groups : mapping of int to ndarray (K + 1,)
-            Per column, the code of the group of each code of a category or bin.
-        letter : str
-            Begins the names of the columns that hold these codes.
+            Per column, the code of the group of each code of a category.
         """
         result = copy.copy(self)
-        result._groups, result._letter = groups, letter
+        result._groups = groups
         return result
 
     def of_member(self, steps: SelectSteps, schema: Schema) -> CellReader:
@@ -235,7 +232,7 @@ class CellReader:
         return self._code_of_category(j)
 
     def _code_of_group(self, j: int) -> str:
-        name, code = f"{self._letter}{j}", self._code_of_category(j)
+        name, code = f"g{j}", self._code_of_category(j)
         groups = self._groups[j][1:]
         last = np.flatnonzero(np.append(groups[1:] != groups[:-1], True))  # of the neighbours of the same group
         runs = [

@@ -43,7 +43,6 @@ from posteriori.sql.dialects import (
     total,
 )
 from posteriori.sql.factors import Factor, FactorContext
-from posteriori.sql.pairs import numbers_of_pairs, terms_of_pairs
 from posteriori.sql.steps import CellReader, SelectSteps
 from posteriori.sql.writers import writer_of
 from posteriori.support.typing import Array
@@ -51,8 +50,6 @@ from posteriori.tables.schema import Column, Schema, kind_of
 
 MOST_CHARACTERS = 20_000_000  # DuckDB reads 7 million in a second, and 0.5 GB; some databases read one million only
 _PER_NUMBER = 18  # characters of a number in a table
-_PER_LINE = 9  # of the key of a line of a table
-_PER_PAIR = 60  # of a pair of columns, without its numbers
 _PER_SLOT = 90  # of a cell of a table along a tree, with the messages of missing cells
 _PER_PARAMETER = 70  # of a parameter in an expression
 _PER_EXPRESSION = 180  # of a step of the sweep of a covariance
@@ -82,9 +79,6 @@ def estimate_length(model: GenerativeModel) -> int:
         for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True)
         if not block.shared
     )
-    if model.weights is not None and model.weights.pairs is not None:
-        _, numbers = numbers_of_pairs(model.weights.pairs)
-        factors += _PER_NUMBER * numbers.size + _PER_LINE * numbers.shape[1] + _PER_PAIR * len(model.weights.pairs)
     return int(cells + factors + _PER_CLASS * model.n_components)
 
 
@@ -278,9 +272,6 @@ def _scores(model: GenerativeModel, steps: SelectSteps, cells: CellReader, name:
         weight = 1.0 if model.weights is None else float(model.weights.weight[j])
         if weight > 0:
             terms[z].append(node if weight == 1.0 else times(literal(weight), node))
-    if model.weights is not None and model.weights.pairs is not None:
-        for z, node in terms_of_pairs(model.weights.pairs, model.schema, steps, cells):
-            terms[z].append(node)
     sums = [total(parts) for parts in terms]
     if not model.of_class:
         return sums

@@ -20,7 +20,7 @@ def grouped_factors(context: FactorContext, columns: Sequence[int], parameters: 
         if parameters.groups.of_categories[j]
     }
     write = next(each for density, each in WRITERS.items() if density.fitted is type(parameters.coarse))
-    yield from write(replace(context, cells=context.cells.with_groups(codes, "g")), columns, parameters.coarse)
+    yield from write(replace(context, cells=context.cells.with_groups(codes)), columns, parameters.coarse)
 
 
 def family_factors(context: FactorContext, columns: Sequence[int], parameters: SmoothedFamilies) -> Iterator[Factor]:

@@ -13,7 +13,7 @@ const TICKS = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
 /** Return whether the log-odds of a model are a bias and one term per column, none of which depends on other columns. */
 export function isSum(model) {
   const [only] = model.models;
-  return !model.pool && !only.ofClass && !only.pairs && only.blocks.every(({ density }) => density.ofOneColumn);
+  return !model.pool && !only.ofClass && only.blocks.every(({ density }) => density.ofOneColumn);
 }
 
 /** The section with the nomogram. `set(name, cell)` is called when a dot moves. */

@@ -7,7 +7,6 @@ const SHARED =
   "The pool corrects each class by a constant that was fitted to held-out rows, the bias of the class. The known columns share it by how much the prediction depends on each, so that the sum begins at the prior.";
 const BIAS =
   "Bias of the class: what the pool adds whatever the columns hold. It is the log prior of each member, times the weight of the member, and a correction for each class that was fitted to held-out rows.";
-const PAIRS = "A bar of two columns is what both add together, beyond what each adds alone. ";
 // The colours of the classes in explorer.css, for drawings that are saved.
 const HUES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b58900", "#56b4e9", "#7a5195", "#6b6b6b"];
 
@@ -26,7 +25,7 @@ export class BayesSum {
     this.node = section(
       "sum",
       "Bayes’ rule as a sum",
-      `Each bar is what one column adds to the log-odds of the two classes, in nats: 0.69 doubles the odds. ${model.pairs.length ? PAIRS : ""}The bars begin at the prior and end at the posterior.`,
+      "Each bar is what one column adds to the log-odds of the two classes, in nats: 0.69 doubles the odds. The bars begin at the prior and end at the posterior.",
       el("p", {}, this.label, " ", this.against),
       this.waterfall.figure,
       this.name,
@@ -87,16 +86,12 @@ export class BayesSum {
   /** Return the terms, the largest first; those beyond the 24 largest are added up. */
   termsOf(row, factors, y, other) {
     const each = factors
-      .map(({ column, columns, value, log }) => {
-        const cells = [value].flat().map((cell) => shownCell(cell)).join(", ");
-        return {
-          name: value === null ? `${column} unknown` : `${column} = ${cells}`,
-          lines: columns && value !== null ? [column, `= ${cells}`] : null, // of the label of two columns
-          value: log[y] - log[other] || 0,
-          known: row.has(column),
-        };
-      })
+      .map(({ column, value, log }) => ({
+        name: value === null ? `${column} unknown` : `${column} = ${shownCell(value)}`,
+        value: log[y] - log[other] || 0,
+        known: row.has(column),
+      }))
       .filter(({ value, known }) => known || value !== 0);
-    return largestFirst(each, this.model.pairs.length ? "terms" : "columns");
+    return largestFirst(each, "columns");
   }
 }

@@ -10,7 +10,7 @@ const LABEL_SHARE = 0.58; // of the width of a drawing
 const LETTER_WIDTH = 0.6; // width of a letter of the sans serif fonts in use, as a share of their size
 
 /**
- * A sum of terms {name, value, lines}. `show` takes {terms, total, last, shown, caption, label}: the name of the total, how
+ * A sum of terms {name, value}. `show` takes {terms, total, last, shown, caption, label}: the name of the total, how
  * a value is written, the caption of the table and a label for readers of the screen.
  */
 export class Waterfall {
@@ -135,11 +135,11 @@ function waterfall({ terms, total, last, shown }, [label, against], [own, other]
 }
 
 /** Return the lines of the label of a term and their size: smaller, then in two lines, where they are long. */
-function labelOf({ name, lines }, most) {
+function labelOf({ name }, most) {
   const size = [12, 10.5].find((one) => name.length * LETTER_WIDTH * one <= most);
-  if (size && !lines) return { lines: [name], size };
+  if (size) return { lines: [name], size };
   const [column, ...cell] = name.split(" = ");
-  const parts = lines ?? (cell.length ? [column, `= ${cell.join(" = ")}`] : [name]);
+  const parts = cell.length ? [column, `= ${cell.join(" = ")}`] : [name];
   return { lines: parts.map((line) => clipped(line, Math.floor(most / (LETTER_WIDTH * 9.5)))), size: 9.5 };
 }
 

@@ -6,7 +6,6 @@ import { RandomTrees } from "./forest.js";
 import { MultivariateGaussian } from "./gaussian.js";
 import { Hints } from "./hints.js";
 import { Binned, Categorical, Gaussian, Missingness, Poisson, summed } from "./independent.js";
-import { PairTables } from "./pairs.js";
 import { Schema, Tile, cellOf, isMissing } from "./rows.js";
 import { AveragedOneDependence, FullJoint, Grouped } from "./tables.js";
 import { Tree } from "./trees.js";
@@ -62,7 +61,6 @@ export class GenerativeModel {
       evident: new Set(written.weights.evident), // those of them that are never unknown
     };
     const cuts = written.cuts.map((place) => (place === null ? null : cutPoints[place]));
-    this.pairs = written.weights?.pairs ? new PairTables(written.weights.pairs, schema, cuts) : null;
     this.blocks = written.blocks.map((block) => this.blockOf(block, cuts));
     this.classLogPrior = this.byClass(this.logPrior);
   }
@@ -133,12 +131,11 @@ export class GenerativeModel {
     if (!this.weights) return this.logJoint(cells, false);
     const factors = this.weighted(this.logFactors(cells, false));
     const ofColumns = summed(factors, this.nComponents);
-    const ofPairs = this.pairs && summed(this.pairs.logFactors(cells), this.nComponents);
     const n = this.sharingColumns(cells).length;
     const whole = n === this.weights.sharing.length;
     return this.weights.bias.map((bias, z) => {
       const start = whole ? bias : this.logPrior[z] + n * this.partOfOffset(z);
-      return start + ofColumns[z] + (ofPairs ? ofPairs[z] : 0);
+      return start + ofColumns[z];
     });
   }
 
@@ -164,8 +161,8 @@ export class GenerativeModel {
   }
 
   /**
-   * Return the terms of the sum of each class in nats, (C, d + P), weighted if the factors have weights: then a known
-   * column also has its part of the offset. The last are those of the pairs of columns.
+   * Return the terms of the sum of each class in nats, (C, d), weighted if the factors have weights: then a known column
+   * also has its part of the offset.
    */
   terms(cells, withShared) {
     const factors = this.logFactors(cells, withShared);
@@ -175,7 +172,7 @@ export class GenerativeModel {
     const d = this.schema.columns.length;
     const columns = this.sharingColumns(cells);
     for (let z = 0; z < this.nComponents; z++) for (const j of columns) weighted[z * d + j] += this.partOfOffset(z);
-    return this.pairs ? sideBySide(weighted, this.pairs.logFactors(cells), this.nComponents) : weighted;
+    return weighted;
   }
 
   /** Return log p(x_j | earlier columns, y), (C, d): quotients of mixtures of the columns up to j and before j. */
@@ -222,12 +219,6 @@ export class Classifier {
       },
     };
     this.givenLogPrior = written.class_log_prior && numbersOf(written.class_log_prior); // by the user of a pool
-  }
-
-  /** The pairs of columns that have a term of their own, by their positions. */
-  get pairs() {
-    const all = this.models.flatMap(({ pairs }) => pairs?.columns ?? []);
-    return [...new Map(all.map((pair) => [String(pair), pair])).values()];
   }
 
   /** The columns that the model reads: name, kind, and categories or words. */
@@ -389,58 +380,36 @@ export class Classifier {
   }
 
   /**
-   * Return log p(y | x) + constant as a sum: a bias and one factor per column, then one per pair of columns.
-   * @returns {{weighted: boolean, fromPrior: boolean, bias: Float64Array, factors: {column: string, value: *, log: Float64Array, columns?: string[]}[]}}
+   * Return log p(y | x) + constant as a sum: a bias and one factor per column.
+   * @returns {{weighted: boolean, fromPrior: boolean, bias: Float64Array, factors: {column: string, value: *, log: Float64Array}[]}}
    *   `bias` (C,) is log p(y) if `fromPrior`, else the bias of the class; `log` (C,) is log p(x_j | earlier columns, y),
    *   times its weight if `weighted`; so are those of a forest, 1/T of each tree. Without weights the sum is
-   *   log p(x, y). `value` is null where it is missing. A pair has both names in `columns`, and two values.
+   *   log p(x, y). `value` is null where it is missing.
    */
   explain(row) {
     const cells = this.schema.readRow(row);
     const d = this.schema.columns.length;
-    const { pairs } = this;
-    const width = d + pairs.length;
     const weighted = Boolean(this.pool) || !this.models[0].factorsAreJoint;
     const partial = this.pool?.partial;
     const bias = Float64Array.from(partial ? this.classLogPrior : this.pool ? this.pool.bias : this.models[0].classLogPrior);
-    const total = new Float64Array(this.classes.length * width);
+    const total = new Float64Array(this.classes.length * d);
     const parts = this.pool ? this.parts(cells) : [1, 0, 0];
     const weights = this.pool ? this.weighed(parts).weight : [1];
     const blank = partial && this.schema.readRow({});
     this.models.forEach((model, m) => {
       const terms = this.pool ? this.clippedTerms(model, cells) : model.terms(cells, true);
       const without = partial && this.clippedTerms(model, blank); // a factor is relative to that of a row without cells
-      const places = [...this.schema.columns.keys()];
-      for (const pair of model.pairs?.columns ?? []) places.push(d + pairs.findIndex((one) => String(one) === String(pair)));
-      terms.forEach((term, cell) => {
-        const place = Math.floor(cell / places.length) * width + places[cell % places.length];
-        total[place] += weights[m] * (term - (partial ? without[cell] : 0));
-      });
+      terms.forEach((term, cell) => (total[cell] += weights[m] * (term - (partial ? without[cell] : 0))));
       if (this.pool && !partial) model.classLogPrior.forEach((one, y) => (bias[y] += weights[m] * one));
     });
     if (partial) this.shareBias(total, cells, parts[0], blank);
-    const names = this.schema.columns.map(({ name }) => name);
-    const logOf = (place) => Float64Array.from(this.classes, (_, y) => total[y * width + place]);
-    const valueOf = (name) => (isMissing(cellOf(row, name)) ? null : cellOf(row, name));
-    const ofPairs = pairs.map((pair, p) => {
-      const columns = pair.map((j) => names[j]);
-      const value = columns.map(valueOf);
-      return { column: columns.join(" with "), columns, value: value.includes(null) ? null : value, log: logOf(d + p) };
-    });
-    const factors = names.map((column, j) => ({ column, value: valueOf(column), log: logOf(j) }));
-    return { weighted, fromPrior: !this.pool || Boolean(partial), bias, factors: [...factors, ...ofPairs] };
+    const factors = this.schema.columns.map(({ name }, j) => ({
+      column: name,
+      value: isMissing(cellOf(row, name)) ? null : cellOf(row, name),
+      log: Float64Array.from(this.classes, (_, y) => total[y * d + j]),
+    }));
+    return { weighted, fromPrior: !this.pool || Boolean(partial), bias, factors };
   }
-}
-
-/** Return the terms of both arrays, (Z, d) and (Z, P), as (Z, d + P). */
-function sideBySide(first, second, nComponents) {
-  const [d, p] = [first, second].map(({ length }) => length / nComponents);
-  const out = new Float64Array(first.length + second.length);
-  for (let z = 0; z < nComponents; z++) {
-    out.set(first.subarray(z * d, (z + 1) * d), z * (d + p));
-    out.set(second.subarray(z * p, (z + 1) * p), z * (d + p) + d);
-  }
-  return out;
 }
 
 /** Return log probabilities from scores; NaN if all are −Infinity. */

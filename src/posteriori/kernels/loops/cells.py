@@ -240,16 +240,3 @@ def _add_to_each(row, values, out):
         s = np.uint64(row[j])
         for c in range(width):
             out[s, np.uint64(c)] += values[c]
-
-
-@kernel(fastmath=REORDERED)
-def add_pairs(groups, pairs, width, values, out):
-    """Add values (n, V) to out[p, groups[i, a]·width + groups[i, b]] for each pair p of columns a, b. O(n·P·V)."""
-    n_values = values.shape[1]
-    for p in range(len(pairs)):
-        a, b = pairs[p]
-        of_pair = out[p]
-        for i in range(len(groups)):
-            cell = np.uint64(groups[i, a] * width + groups[i, b])
-            for v in range(n_values):
-                of_pair[cell, np.uint64(v)] += values[i, v]
