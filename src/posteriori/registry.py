@@ -20,6 +20,7 @@ from posteriori.model_cost import (
     EM_STEPS,
     MAX_LEARNED_CELLS,
     MOST_CLASSES_OF_CELLS,
+    ROWS_OF_RESIDUAL,
     MOST_PARAMETERS,
     ROWS_PER_COLUMN,
     CostModel,
@@ -59,6 +60,16 @@ def decline_two_classes(table: TableSummary) -> str | None:
 def decline_fractions(table: TableSummary) -> str | None:
     """Return why a model of whole counts of words does not apply; None if all counts are whole."""
     return None if table.whole_counts else "some counts of words are fractions"
+
+
+def decline_few_rows(table: TableSummary) -> str | None:
+    """Return why no trees are grown on what other models leave; None if a part of the rows can be kept from these.
+
+    Of few rows too many would have to be: what is left shows only in rows from which the others have not learned.
+    """
+    if table.n_rows < ROWS_OF_RESIDUAL:
+        return f"what the others leave shows in rows kept from them, and the table has {table.n_rows:,}"
+    return decline_without_others(table)
 
 
 def decline_cells(table: TableSummary) -> str | None:
@@ -165,7 +176,7 @@ _TREES: dict[str, Any] = {
     "decline": decline_without_others,
     "is_costly": True,
 }
-_RESIDUAL: dict[str, Any] = {"options": frozenset({"binned"}), "decline": decline_without_others}
+_RESIDUAL: dict[str, Any] = {"options": frozenset({"binned"}), "decline": decline_few_rows}
 _SHARED_COVARIANCE: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariance, "in_pool": True}
 _OWN_COVARIANCES: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariances, "in_pool": True}
 # A row of many words gives a block of counts a factor that is far too sure: its weight makes up for it.
@@ -279,6 +290,7 @@ _SPECS = (
         decline=decline_cells,
         in_pool=True,
         sees="one column at a time",
+        stands_in_for=("residual trees",),
     ),
     ModelSpec(
         "tan 5",

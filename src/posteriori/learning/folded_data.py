@@ -143,7 +143,7 @@ class FoldedData:
         return FoldedData(self.source, self.target, self.evaluated[positions], *of_rows, self.n_labelled, order, group)
 
     def apart(self, share: float, random_state: int) -> tuple[FoldedData, FoldedData]:
-        """Return the rows with a share of the evaluated ones apart, at weight 0; and all rows, of which these are a fold.
+        """Return the rows with a share of the evaluated ones at weight 0, and all rows, in which these are the one fold.
 
         The others are dealt to folds anew. Rows of one group are in one part.
         """

@@ -232,7 +232,8 @@ def importance_under_model(posterior: Posterior) -> Importance:
     ValueError
         No rows can be drawn from one of the members.
     """
-    if not all(model.is_density for model in posterior.models):
+    drawing = np.flatnonzero(posterior.shares)
+    if not all(posterior.models[m].is_density for m in drawing):
         raise ValueError(
             "there are no held-out rows to measure the feature importance on, and none can be drawn, because a model "
             "has scores of words that are not a density, or no density of some column; fit all rows at once, or add "

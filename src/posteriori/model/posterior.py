@@ -126,11 +126,16 @@ class Posterior:
 
     @property
     def shares(self) -> Array:
-        """The share of each model in the mixture that p(x) is, (M,): proportional to the weights of the pool."""
+        """The share of each model in the mixture that p(x) is, (M,): proportional to the weights of the pool.
+
+        A model that is no density of the columns, such as a sum of trees, has none.
+        """
         if self.pool is None:
             return np.ones(1)
-        weight = self.pool.weight
-        shares: Array = weight / weight.sum() if weight.sum() > 0 else np.full(len(weight), 1.0 / len(weight))
+        weight = np.where([model.has_density for model in self.models], self.pool.weight, 0.0)
+        shares: Array = (
+            weight / weight.sum() if weight.sum() > 0 else _alike([model.has_density for model in self.models])
+        )
         return shares
 
     @property
@@ -148,7 +153,7 @@ class Posterior:
     def has_density(self) -> bool:
         """Whether there is a log p(x). Members of a pool model counts of words as different things, which have none."""
         of_counts = self.pool is not None and bool(self.schema.of_kind("counts"))
-        return not of_counts and all(model.has_density for model in self.models)
+        return not of_counts and any(model.has_density for model in self.models)
 
     @property
     def has_factors(self) -> bool:
@@ -226,13 +231,12 @@ class Posterior:
         if self.pool is None:
             return self.models[0].log_evidence(batch)
         self.require_one_law("log p(x)")
-        models = self.models
+        mixing = np.flatnonzero(self.shares)
+        models = [self.models[m] for m in mixing]
         if self.log_prior is not None:
-            models = tuple(model.with_class_prior(self.log_prior) for model in models)
-        with np.errstate(divide="ignore"):  # partial_fit may give a member the weight 0
-            log_share = np.log(self.shares)
-        each = [model.log_evidence(rows) for model, rows in zip(models, self._read(batch), strict=True)]
-        mixed: Array = np.logaddexp.reduce(np.stack(each) + log_share[:, np.newaxis], axis=0)
+            models = [model.with_class_prior(self.log_prior) for model in models]
+        each = [model.log_evidence(self._read_by(m, batch)) for m, model in zip(mixing, models, strict=True)]
+        mixed: Array = np.logaddexp.reduce(np.stack(each) + np.log(self.shares[mixing])[:, np.newaxis], axis=0)
         return mixed
 
     @property
@@ -351,6 +355,12 @@ def _drawn(
     if label is None:
         label = rng.choice(model.n_classes, size=n, p=np.exp(model.class_log_prior))
     return draw_rows(model, draw_components(model, label, rng), rng, ranges), label
+
+
+def _alike(counted: Sequence[bool]) -> Array:
+    """Return equal shares of those that count, (M,); of all if none does."""
+    share = np.array(counted, np.float64) if any(counted) else np.ones(len(counted))
+    return share / share.sum()
 
 
 def _with_and_without(model: GenerativeModel, batch: Batch) -> tuple[Array, Array]:

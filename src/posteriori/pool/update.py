@@ -159,7 +159,11 @@ def _predicted_before(pool: FittedPool, data: Data) -> tuple[HeldOutSample, Held
         source, one = pool.rows.source(data.X, pool.recipe.n_jobs), Pool(np.ones(1), np.zeros(len(pool.classes)))
         models = pool.posterior.models
         found = [source.map(Posterior((model,), one).log_posterior) for model in models]
-        held_out = None if all(model.is_density for model in models) else _held_out(pool, source, rows)
+        held_out = (
+            None
+            if all(models[m].is_density for m in np.flatnonzero(pool.posterior.shares))
+            else _held_out(pool, source, rows)
+        )
     warn_of_further_dates(list(pool.members.values()), rows)
     chosen = stratified_subsample(rows.y_true, MOST_KEPT)
     known = places_of(pool.target, rows.target)
