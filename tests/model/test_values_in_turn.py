@@ -26,7 +26,7 @@ def fitted(name: str) -> tuple[Posterior, object]:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_values_in_turn_are_predicted_as_rows_of_their_own(name):
+def test_values_in_turn_are_rows_of_their_own(name):
     posterior, rows = fitted(name)
     for column, (read, values) in enumerate(zip(posterior.schema.columns, values_of(posterior, rows), strict=True)):
         if read.is_ignored:
@@ -36,7 +36,7 @@ def test_values_in_turn_are_predicted_as_rows_of_their_own(name):
         assert_allclose(found.reshape(expected.shape), expected, atol=1e-9, err_msg=read.name)
 
 
-def test_factors_of_trees_and_covariances_depend_on_other_cells_and_those_of_naive_bayes_do_not():
+def test_trees_and_covariances_depend_on_other_cells():
     free, (tree, covariance) = fitted("naive Bayes")[0], (fitted(name)[0] for name in ("tree", "one covariance"))
     numbers = free.schema.of_kind("continuous")
     assert not any(depends_on_others(free.models[0], j) for j in numbers)
