@@ -15,7 +15,7 @@ from posteriori.model.blocks import (
     warn_of_approximation,
 )
 from posteriori.model.generative_model import GenerativeModel, has_finite_sum, log_normalised, log_sum
-from posteriori.model.marginals import batch_of_column, cannot_hold, log_marginal, log_marginal_of_codes
+from posteriori.model.marginals import batch_of_column, cannot_hold, log_marginal, log_marginal_of_codes, with_cells
 from posteriori.model.number_cells import NumberCells
 from posteriori.model.pool import FLOOR, LEAST_SHARE, KnownCells, PartialRows, Pool, clip_log_posteriors
 from posteriori.model.posterior import Posterior, blank_batch, draw_components, draw_rows, log_posteriors_alone
@@ -51,4 +51,5 @@ __all__ = [
     "reject_incomplete",
     "reject_outside",
     "warn_of_approximation",
+    "with_cells",
 ]

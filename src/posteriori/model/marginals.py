@@ -116,6 +116,17 @@ def scores_without(model: GenerativeModel, batch: Batch, columns: Sequence[int])
     return model.ignore_missingness_except(others).scores(batch, known)
 
 
+def depends_on_others(model: GenerativeModel, column: int) -> bool:
+    """Return whether what a cell of a column adds to the scores of a row depends on the other cells of the row."""
+    if model.of_class or any(column in pair for pair in model.pairs):
+        return True
+    return any(
+        column == block.exposure_in(model.schema)
+        or (column in block.columns and any(implements(block.density, one) for one in (ChainedDensity, ScoredDensity)))
+        for block in model.blocks
+    )
+
+
 def _without(known: Array, columns: Sequence[int]) -> Array:
     """Return which cells are known, (n, d), once for each of some columns without it, one after the other."""
     result = np.tile(known, (len(columns), 1, 1))
@@ -162,6 +173,29 @@ def _sums_of_others(terms: Array) -> Array:
     np.cumsum(terms[:-1], axis=0, out=before[1:])
     np.cumsum(terms[:0:-1], axis=0, out=after[-2::-1])
     return before + after
+
+
+def with_cells(batch: Batch, column: int, cells: Array | None) -> Batch:
+    """Return one copy of the rows for each value of a column, in which all rows have this value.
+
+    Parameters
+    ----------
+    column : int
+        Its position.
+    cells : ndarray (P,) or None
+        Numbers, or codes of categories; None for one copy in which the cells are missing.
+    """
+    schema, n = batch.schema, len(batch)
+    continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")
+    copies = 1 if cells is None else len(cells)
+    numbers = np.tile(batch.numbers.values, (copies, 1))
+    codes = np.tile(batch.codes.values[:, [schema.coded.index(j) for j in categorical]], (copies, 1))
+    if column in continuous:
+        numbers[:, continuous.index(column)] = np.nan if cells is None else np.repeat(cells, n)
+    else:
+        codes[:, categorical.index(column)] = 0 if cells is None else np.repeat(cells, n)
+    bags = tuple(one.rows(np.tile(np.arange(n), copies)) for one in batch.bags)
+    return Batch.of(schema, 0, numbers, np.ascontiguousarray(codes), {}, bags=bags)
 
 
 def unknown_in_turn(batch: Batch, columns: Sequence[int]) -> Batch:

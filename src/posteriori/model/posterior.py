@@ -12,7 +12,7 @@ import numpy as np
 from posteriori.densities.within_ranges import box_of, draw_within
 from posteriori.model.blocks import Block, known_cells
 from posteriori.model.generative_model import GenerativeModel, log_normalised
-from posteriori.model.marginals import scores_without, scores_without_each
+from posteriori.model.marginals import depends_on_others, scores_without, scores_without_each, with_cells
 from posteriori.model.pool import FLOOR, Pool, clip_factors, clip_log_posteriors
 from posteriori.statistics import ColumnRanges
 from posteriori.support.typing import Array
@@ -197,6 +197,31 @@ class Posterior:
         of_all = self.pool.log_posterior(with_all, self.pool.parts(batch))
         parts = self._parts_without(batch, [(j,) for j in range(d)])
         return of_all, self.pool.log_posterior(flat, parts).reshape(d, n, n_classes)
+
+    def log_posteriors_at(self, batch: Batch, column: int, cells: Array) -> Array:
+        """Return log p(y | x) in nats of the rows with each of some values of a column in turn, (P, n, C).
+
+        Where a cell adds the same to the scores of every row, it is added to those of the rows without it.
+        """
+        parts = None if self.pool is None else self.pool.parts(with_cells(batch, column, cells[:1]))
+        asked = [0] if self.pool is None else self.pool.asked(parts).tolist()
+        each = [self._scores_at(m, batch, column, cells) for m in asked]
+        log_posteriors = [log_normalised(scores.reshape(-1, scores.shape[2])) for scores in each]
+        if self.pool is None:
+            return log_posteriors[0].reshape(each[0].shape)
+        parts = None if parts is None else np.tile(parts, (len(cells), 1))
+        clipped = clip_log_posteriors(np.stack(log_posteriors, axis=2))
+        return self.pool.of_members(np.array(asked)).log_posterior(clipped, parts).reshape(each[0].shape)
+
+    def _scores_at(self, m: int, batch: Batch, column: int, cells: Array) -> Array:
+        model = self.models[m]
+        if depends_on_others(model, column):
+            scores = model.scores(self._read_by(m, with_cells(batch, column, cells)))
+            return scores.reshape(len(cells), len(batch), -1)
+        nothing = blank_batch(batch.schema)
+        without, blank = (model.scores(self._read_by(m, with_cells(one, column, None))) for one in (batch, nothing))
+        alone = model.scores(self._read_by(m, with_cells(nothing, column, cells)))
+        return np.asarray(without + (alone - np.where(np.isfinite(blank), blank, 0.0))[:, np.newaxis])
 
     def log_posterior_without(self, batch: Batch, columns: Sequence[int]) -> Array:
         """Return the same without several columns at once, by their positions: log p(y | x without them), (n, C)."""

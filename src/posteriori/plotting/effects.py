@@ -33,7 +33,6 @@ from posteriori.plotting.reading import (
 from posteriori.support.formatting import shorten
 from posteriori.support.suggestions import class_index
 from posteriori.support.typing import Array
-from posteriori.tables import Batch
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -371,7 +370,7 @@ def plot_effect(
         raise ValueError(f"column {drawn.column.name!r} has no cell with a value in these rows, so no range")
     scale = Scale() if drawn.whole else Scale.of(cells[~np.isnan(cells)])
     points = effect_points(drawn, cells, scale)
-    effect = effect_of(model, rows.rows(evenly(len(rows), _ROWS)), drawn.position, points)
+    effect = column_effect(posterior_of(model), rows.rows(evenly(len(rows), _ROWS)), drawn.position, points)
 
     ax = open_axes(ax, height=5.6)
     below = split(ax, _UPPER)
@@ -388,14 +387,6 @@ def plot_effect(
         if legend is not None:
             legend.remove()  # the upper axes have the same legend
     return ax
-
-
-def effect_of(model: Classifier, rows: Batch, column: int, cells: Array) -> ColumnEffect:
-    """Return the effect of a column of a fitted classifier at some cells, over the rows of a batch."""
-    fitted = posterior_of(model)
-    others = [j for j in range(len(fitted.schema.columns)) if j != column]
-    without = fitted.ignore_missingness_except(others)
-    return column_effect(fitted.log_posterior, without.log_posterior, rows, column, cells)
 
 
 def effect_points(feature: Feature, cells: Array, scale: Scale) -> Array:

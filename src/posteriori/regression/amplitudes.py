@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import minimize
 
 from posteriori.regression.features import KINDS, Features
@@ -18,7 +18,7 @@ _ROOT3 = np.sqrt(3.0)
 _START_OF_KIND, _START_OF_KERNEL, _START_OF_NOISE, _START_OF_WEIGHTS = 0.1, 0.3, 0.3, 0.3
 _PULL, _PULL_OF_WEIGHTS = 0.02, 0.25  # precisions of the logarithms, by which few rows change them little
 _LEAST, _MOST = -14.0, 8.0  # of the logarithms
-_MOST_STEPS = 40
+_MOST_STEPS, _TOLERANCE = 40, 1e-5  # of a step, relative to the loss: of a hundred nats, a thousandth of one
 _CONSTANT = 1.0  # the prior variance of the mean
 
 
@@ -72,7 +72,11 @@ def learn_amplitudes(
     is_grouped = group is not None and len(np.unique(group)) < len(group)
     problem = _MarginalLikelihood(features, values, target - target.mean(), group if is_grouped else None, inputs)
     found = minimize(
-        problem, problem.start, jac=True, method="L-BFGS-B", options={"maxiter": _MOST_STEPS, "maxcor": 20}
+        problem,
+        problem.start,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": _MOST_STEPS, "maxcor": 20, "ftol": _TOLERANCE},
     )
     of_kinds, own, shared, kernel, weight = problem.parts(found.x)
     noise = own + shared
@@ -156,11 +160,18 @@ class _MarginalLikelihood:
         covariance[np.diag_indices(n_rows)] += noise
         if self.shared is not None:
             covariance += of_groups * self.shared
-        factor = cho_factor(covariance, lower=True, overwrite_a=True, check_finite=False)
-        alpha = cho_solve(factor, self.target, check_finite=False)
+        # Of symmetric matrices, whose transposes are in the order of LAPACK.
+        lower, failed = dpotrf(covariance.T, lower=1, clean=1, overwrite_a=1)
+        if failed:
+            raise np.linalg.LinAlgError("the covariance of the rows is not positive definite")
+        slope = dpotri(lower, lower=1)[0].T  # a triangle of the inverse, and zeros beside it
+        slope = slope + slope.T
+        slope[np.diag_indices(n_rows)] /= 2.0
+        alpha = slope @ self.target
         apart = position - self.start
-        loss = 0.5 * self.target @ alpha + np.log(np.diag(factor[0])).sum() + 0.5 * self._pull @ apart**2
-        slope = 0.5 * (cho_solve(factor, np.eye(n_rows), check_finite=False) - np.outer(alpha, alpha))
+        loss = 0.5 * self.target @ alpha + np.log(np.diag(lower)).sum() + 0.5 * self._pull @ apart**2
+        slope -= np.outer(alpha, alpha)
+        slope *= 0.5
         gradient = self._pull * apart
         for place, (k, gram) in enumerate(zip(self.kinds, self.grams, strict=True)):
             gradient[place] += of_kinds[k] * np.vdot(slope, gram)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from posteriori.fitting.recipe import Recipe
-from posteriori.learning.number_pool import OF_LOG_SCORE, fit_number_pool
+from posteriori.learning.number_pool import NumberScore, fit_number_pool
 from posteriori.model import Pool, clip_log_posteriors
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.pool.parameters import FEW_ROWS, Data
@@ -57,8 +57,10 @@ def fit(recipe: Recipe, data: Data) -> FittedRegression:
             located = locate(rows, names)
         with _stage(_GROWING):
             folds = _members(rows, located, "forest" in names, seed, recipe.n_jobs)
+            held_out = _held_out_locations(rows, folds)
+            folds = _with_residuals(rows, folds, held_out, seed)
         with _stage(_JUDGING):
-            judged = _smoothed(rows, folds)
+            judged = _smoothed(rows, folds, held_out)
         with _stage(_WEIGHING):
             return _weighed(recipe, rows, judged, penalty)
 
@@ -86,29 +88,36 @@ def _members(rows: NumberRows, located: Located, has_forest: bool, seed: int, n_
     usual = (Smoothing(_WIDTHS[1], _COMMON[1]),) * (has_forest + n_locations)
     whole = Members(**parts, neighbours=neighbours, spread=None, placed=placed, smoothings=usual, has_forest=has_forest)
     without = tuple(whole.without(sums, of_groups[k % GROUPS]) for k, sums in enumerate(located.without))
-    folds = FoldMembers(whole, without, batch.rows(slice(0, 1)), joint, n_jobs)
-    return _with_residuals(rows, folds, seed) if n_locations else folds
+    return FoldMembers(whole, without, batch.rows(slice(0, 1)), joint, n_jobs)
 
 
-def _with_residuals(rows: NumberRows, folds: FoldMembers, seed: int) -> FoldMembers:
-    """Return the members with the residuals of held-out rows, and the size of residuals that is expected in a row."""
-    whole, n_rows = folds.whole, len(rows.y)
-    target = whole.scale.forward(rows.y)[:, np.newaxis]
-    residual, expected = np.empty((n_rows, len(whole.locations))), np.empty(n_rows)
+def _held_out_locations(rows: NumberRows, folds: FoldMembers) -> tuple[Array, Array]:
+    """Return `Locations.located` of the rows, each by the members without its fold."""
+    location, deviation = np.empty((len(rows.y), len(folds.whole.locations))), np.empty(len(rows.y))
     for part, members in _in_blocks(rows, folds):
-        location, deviation = members.located(rows.batch.rows(part))
+        location[part], deviation[part] = members.located(rows.batch.rows(part))
+    return location, deviation
+
+
+def _with_residuals(rows: NumberRows, folds: FoldMembers, held_out: tuple[Array, Array], seed: int) -> FoldMembers:
+    """Return the members with the residuals of held-out rows, and the size of residuals that is expected in a row."""
+    whole, (location, deviation) = folds.whole, held_out
+    if not whole.locations:
+        return folds
+    residual, expected = whole.scale.forward(rows.y)[:, np.newaxis] - location, np.empty(len(rows.y))
+    for part, members in _in_blocks(rows, folds):
         assert members.additive is not None
         # The residuals are those of whole rows: a row with unknown cells deviates more.
-        more = np.sqrt(1.0 + deviation**2 / members.additive.noise)
-        residual[part] = (target[part] - location) / more[:, np.newaxis]
+        residual[part] /= np.sqrt(1.0 + deviation[part] ** 2 / members.additive.noise)[:, np.newaxis]
     size = np.abs(residual).mean(axis=1)
     spread, of_groups = grow_spread(whole.neighbours, rows.batch, size, rows.weight, rows.fold, seed, folds.n_jobs)
     for g, one in enumerate(of_groups):
         places = np.flatnonzero(rows.fold % GROUPS == g)
         expected[places] = one.of_rows(whole.neighbours, rows.batch.rows(places))
     placed = Placed(whole.placed.cell, residual, expected)
-    without = [one.with_residuals(placed, of_groups[k % GROUPS]) for k, one in enumerate(folds.without)]
-    return replace(folds, whole=whole.with_residuals(placed, spread), without=tuple(without))
+    each = enumerate(folds.without)
+    without = tuple(one.with_densities(placed=placed, spread=of_groups[k % GROUPS]) for k, one in each)
+    return replace(folds, whole=whole.with_densities(placed=placed, spread=spread), without=without)
 
 
 def _in_blocks(rows: NumberRows, folds: FoldMembers) -> Iterator[tuple[Array, Members]]:
@@ -129,44 +138,39 @@ class _Judged:
     log_probability: Array  # (n, G, M)
 
 
-def _smoothed(rows: NumberRows, folds: FoldMembers) -> _Judged:
+def _smoothed(rows: NumberRows, folds: FoldMembers, held_out: tuple[Array, Array]) -> _Judged:
     """Return the members with the smoothing that predicts held-out rows best, and their predictions."""
     chosen = rows.sample(MOST_PREDICTED)
-    raw = _held_out_raw(rows, folds, chosen)
+    raw = _held_out_raw(rows, folds, held_out, chosen)
     judged = np.sort(np.argsort(rows.sample_keys[chosen], kind="stable")[:_JUDGED])
-    part, y, weight = raw.rows(judged), rows.y[chosen[judged]], rows.weight[chosen[judged]]
-    whole, cell = folds.whole, folds.whole.placed.cell[chosen[judged]]
-    usual = PredictiveDensity(whole.cells, np.broadcast_to(whole.share, (len(y), len(whole.share))))
-    unit = float(weight @ usual.crps(y))
-    own = np.arange(len(y)), cell
+    part, whole = raw.rows(judged), folds.whole
+    places = chosen[judged]
+    score = NumberScore.of(whole.placed.cell[places], rows.weight[places], np.diff(edges_of(whole.cells)))
 
-    def loss(m: int, smoothing: Smoothing) -> float:
-        p = whole.smoothed(part, m, smoothing)
-        crps = weight @ PredictiveDensity(whole.cells, p).crps(y)
-        return float(crps / unit - OF_LOG_SCORE * (weight @ np.log(p[own])) / weight.sum())
+    def best_of(m: int) -> Smoothing:
+        losses = {
+            Smoothing(width, common): score.of_rows(p, score.apart(p))
+            for width in np.hypot(_WIDTHS, whole.width_of_few).tolist()
+            for common, p in zip(_COMMON, whole.each_smoothed(part, m, width, _COMMON), strict=True)
+        }
+        return min(losses, key=losses.__getitem__)
 
-    widths = np.hypot(_WIDTHS, whole.width_of_few).tolist()
-    options = [Smoothing(width, common) for width in widths for common in _COMMON]
-    places = range(0 if whole.has_forest else 1, 1 + len(whole.locations))
-    best = tuple(min(options, key=lambda one, m=m: loss(m, one)) for m in places)  # type: ignore[misc]
-    folds = replace(
-        folds,
-        whole=replace(whole, smoothings=best),
-        without=tuple(replace(one, smoothings=best) for one in folds.without),
-    )
+    best = tuple(best_of(m) for m in range(0 if whole.has_forest else 1, 1 + len(whole.locations)))
+    without = tuple(one.with_densities(smoothings=best) for one in folds.without)
+    folds = replace(folds, whole=whole.with_densities(smoothings=best), without=without)
     log_probability = clip_log_posteriors(folds.whole.log_probability_of(raw))
     return _Judged(folds, chosen, whole.placed.cell[chosen], log_probability)
 
 
-def _held_out_raw(rows: NumberRows, folds: FoldMembers, chosen: Array) -> Raw:
+def _held_out_raw(rows: NumberRows, folds: FoldMembers, held_out: tuple[Array, Array], chosen: Array) -> Raw:
     """Return the distributions that neighbours and all rows give to held-out rows."""
     n_cells, n_parts = len(folds.whole.cells), 1 + len(folds.whole.locations)
     near, common = np.empty((2, len(chosen), n_parts, n_cells))
     for k, members in enumerate(folds.without):
         places = np.flatnonzero(rows.fold[chosen] == k)
         if len(places):
-            batch = rows.batch.rows(chosen[places])
-            raw = members.raw(batch, *members.located(batch), folds.n_jobs)
+            part = chosen[places]
+            raw = members.raw(rows.batch.rows(part), held_out[0][part], held_out[1][part], folds.n_jobs)
             near[places], common[places] = raw.near, raw.common
     return Raw(near, common)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -80,12 +82,18 @@ class Members(Locations):
 
     def smoothed(self, raw: Raw, m: int, smoothing: Smoothing) -> Array:
         """Return the probability of each cell, (n, G), by the forest (m = 0) or by a location."""
-        mixed = (1.0 - smoothing.common) * raw.near[:, m] + smoothing.common * raw.common[:, m]
-        found = mixed @ blur(self.atoms, smoothing.width)
-        if m > 0:
-            of_atoms = (1.0 - _OF_ATOM) * raw.near[:, 0, self.atoms] + _OF_ATOM * self.share[self.atoms]
-            found = self.with_atoms(found, of_atoms)
-        return self.with_floor(found)
+        return next(self.each_smoothed(raw, m, smoothing.width, (smoothing.common,)))
+
+    def each_smoothed(self, raw: Raw, m: int, width: float, commons: Sequence[float]) -> Iterator[Array]:
+        """Yield the same with a width of the blur and each weight of the distribution of all rows."""
+        matrix = blur(self.atoms, width)
+        near, common = raw.near[:, m] @ matrix, raw.common[:, m] @ matrix
+        for weight in commons:
+            found = (1.0 - weight) * near + weight * common
+            if m > 0:
+                of_atoms = (1.0 - _OF_ATOM) * raw.near[:, 0, self.atoms] + _OF_ATOM * self.share[self.atoms]
+                found = self.with_atoms(found, of_atoms)
+            yield self.with_floor(found)
 
     @property
     def width_of_few(self) -> float:
@@ -132,9 +140,11 @@ class Members(Locations):
         order = self.placed.order
         return replace(self, neighbours=self.neighbours.sorted_by(order), placed=self.placed.sorted_by(order))
 
-    def with_residuals(self, placed: Placed, spread: Spread | None) -> Members:
-        """Return the members with the residuals of training rows, and their size by rows."""
-        return replace(self, placed=placed, spread=spread)
+    def with_densities(self, **changes: Any) -> Members:
+        """Return the members with other fields around the same locations, whose least squares are not solved again."""
+        found = replace(self, **changes)
+        vars(found).update({name: value for name, value in vars(self).items() if name in ("squares", "additive")})
+        return found
 
 
 @dataclass(frozen=True)

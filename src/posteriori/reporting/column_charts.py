@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori.classifiers.classifier import Classifier
-from posteriori.explain.effects import ColumnEffect
+from posteriori.explain.effects import ColumnEffect, column_effect
 from posteriori.plotting.canvas import class_colours, histogram_edges
-from posteriori.plotting.effects import effect_of, effect_points
-from posteriori.plotting.reading import Feature, Scale, cells_of, evenly
+from posteriori.plotting.effects import effect_points
+from posteriori.plotting.reading import Feature, Scale, cells_of, evenly, posterior_of
 from posteriori.reporting.charts import WIDTH, Panel, chart, n_bins, rectangle
 from posteriori.support.formatting import cell_text, plural
 from posteriori.support.markup import Html, element
@@ -59,7 +59,7 @@ class ColumnChart:
             points = np.argsort(-counts, kind="stable")[: max(most, _FEWEST_CATEGORIES)] + 1
         else:
             points = effect_points(feature, cells, scale)
-        effect = effect_of(estimator, rows.rows(evenly(len(rows), _EFFECT_ROWS)), j, points)
+        effect = column_effect(posterior_of(estimator), rows.rows(evenly(len(rows), _EFFECT_ROWS)), j, points)
         return cls(feature, effect, component, cells, scale)
 
     @property

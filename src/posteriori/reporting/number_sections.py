@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from posteriori.explain.effects import with_cells
 from posteriori.facts.columns import ColumnFacts
+from posteriori.model import with_cells
 from posteriori.plotting.reading import Scale, cells_of, evenly
 from posteriori.reporting.charts import figure, legend
 from posteriori.reporting.markup import (

@@ -10,9 +10,9 @@ import numpy as np
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.estimator import estimator_of
 from posteriori.explain import Explanation
-from posteriori.explain.effects import with_cells
 from posteriori.explain.sums import merge_classes
 from posteriori.facts.columns import ColumnFacts
+from posteriori.model import with_cells
 from posteriori.model_selection import HeldOut
 from posteriori.plotting.reading import Feature, cells_of, posterior_of, read_batch
 from posteriori.reporting.data import ReportData, case_links
