@@ -20,8 +20,8 @@ from posteriori.model_cost import (
     EM_STEPS,
     MAX_LEARNED_CELLS,
     MOST_CLASSES_OF_CELLS,
-    ROWS_OF_RESIDUAL,
     MOST_PARAMETERS,
+    ROWS_OF_RESIDUAL,
     ROWS_PER_COLUMN,
     CostModel,
     Language,
@@ -176,7 +176,7 @@ _TREES: dict[str, Any] = {
     "decline": decline_without_others,
     "is_costly": True,
 }
-_RESIDUAL: dict[str, Any] = {"options": frozenset({"binned"}), "decline": decline_few_rows}
+_RESIDUAL: dict[str, Any] = {"options": frozenset({"binned", "missing"}), "decline": decline_few_rows}
 _SHARED_COVARIANCE: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariance, "in_pool": True}
 _OWN_COVARIANCES: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariances, "in_pool": True}
 # A row of many words gives a block of counts a factor that is far too sure: its weight makes up for it.

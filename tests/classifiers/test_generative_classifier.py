@@ -258,15 +258,16 @@ def test_covariances_with_too_many_parameters_are_not_tried():
     own = {"rda predictive", "qda predictive"}
     for n_rows in (9, 10):  # two classes of 19·20 / 2 parameters each; 19 numbers per row
         declined = set(select_candidates(replace(numbers(19), n_rows=n_rows), MemberOptions()).declined)
-        alike = {"nb predictive", "binned weighted"}
+        alike = {"nb predictive", "binned weighted", "residual trees"}
         assert declined == (alike | own if 2 * n_rows * 19 < 19 * 20 else alike | {"lda predictive"})
     few = replace(numbers(30, n_incomplete=1), n_rows=79)
     selected = select_candidates(few, MemberOptions())
-    assert set(selected.declined) == {"lda predictive", "binned weighted", *own}
+    assert set(selected.declined) == {"lda predictive", "binned weighted", "residual trees", *own}
     assert "nb predictive" in selected.recipes
     assert "30 columns with 79 rows" in selected.declined["lda predictive"]
     for enough in (replace(few, n_rows=80), replace(few, n_incomplete=0)):
         reasons = dict(select_candidates(enough, MemberOptions()).declined)
+        assert f"the table has {enough.n_rows}" in reasons.pop("residual trees")
         assert set(reasons) == {"lda predictive", "nb predictive", "binned weighted"}
         assert set(reasons.values()) == {"'rda predictive' sees the table alike", "'kdb weighted' sees the table alike"}
 

@@ -172,7 +172,13 @@ def test_distributions_reach_the_members_that_can_use_them(rows):
     alone = po.NaiveBayes(distributions=other, feature_weights="conditional").fit(X, y)
     assert_allclose(model.members_["binned weighted"].predict_proba(X), alone.predict_proba(X), atol=1e-7)
     binned = po.GenerativeClassifier(distributions="binned").fit(X.drop("visits"), y)
-    assert set(binned.skipped_) == {"lda predictive", "rda predictive", "qda predictive", "binned weighted"}
+    assert set(binned.skipped_) == {
+        "lda predictive",
+        "rda predictive",
+        "qda predictive",
+        "binned weighted",
+        "residual trees",
+    }
     with pytest.raises(ValueError, match=r"'lda'.*jointly Gaussian.*'visits'"):
         po.GenerativeClassifier(["nb", "lda"], distributions={"visits": "binned"}).fit(X, y)
 

@@ -26,7 +26,7 @@ from posteriori.densities.tree_growing import (
 from posteriori.kernels.loops.forests import SUM
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.forests import CodedRows, TreeStructure, codes_of
-from posteriori.support.checks import check_equal, check_not_negative, check_numbers, require
+from posteriori.support.checks import check_equal, check_not_negative, require
 from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import CellKind, Column
@@ -37,6 +37,7 @@ _RATE = 0.05  # of Newton's step
 _RIDGE, _SMOOTH = 1.0, 10.0  # added to the Hessian, in rows: of every leaf, and of sets of categories
 _LEAVES, _FEWEST = (15, 31), (10.0, 20.0)  # the most leaves of a tree, the fewest rows of a leaf: of few rows, of many
 _MANY = 2000  # rows
+_SURE = 1.0  # standard errors by which held-out rows have to be predicted better than without trees
 _ROWS, _COLUMNS = 0.8, 0.7  # shares that a tree grows on
 _STEPS = 4096  # per nat: values of leaves are rounded, which takes a third of the space
 
@@ -106,7 +107,7 @@ class SummedTreesParameters:
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the parameters fit these columns and this number of components."""
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
-        check_numbers("the values of leaves", self.trees.change, (self.trees.n_leaves, n_components))
+        check_equal("the values of leaves", self.trees.change.shape, (self.trees.n_leaves, n_components))
 
 
 @dataclass(frozen=True)
@@ -220,9 +221,10 @@ class SummedTrees(BaseDensity):
         start : ndarray (n, Z)
             log q of each row, in the order that the rows had before they were dealt.
         """
-        rows, chosen = dealt.rows, dealt.order.chosen
+        dealt = _with_equal_rows_in_order(dealt, start)
+        rows = dealt.rows
         one_class = rows.n_components < 2 or not len(dealt.order.columns)
-        codes, offset = dealt.order.encoded(), np.ascontiguousarray(start[chosen][:, np.argsort(dealt.order.place)])
+        codes, offset = dealt.order.encoded(), _in_order(dealt, start)
         sums = [_Sum.of(dealt, codes, offset, k) for k in range(dealt.folds)]
         whole = _Sum.of(dealt, codes, offset, None)
         draws = _Draws(len(codes), len(dealt.order.columns), rows.n_components, self.seed)
@@ -285,6 +287,22 @@ class SummedTrees(BaseDensity):
         return int(parameters.trees.n_leaves * max(parameters.trees.change.shape[1] - 1, 0))
 
 
+def _in_order(dealt: DealtRows, start: Array) -> Array:
+    """Return log q of rows and classes in the canonical order."""
+    return np.ascontiguousarray(start[dealt.order.chosen][:, np.argsort(dealt.order.place)])
+
+
+def _with_equal_rows_in_order(dealt: DealtRows, start: Array) -> DealtRows:
+    """Return the rows with equal ones in the order of log q: what they draw must not depend on where they were."""
+    order, rows = dealt.order, dealt.rows
+    parts = [*rows.codes.T, rows.component, rows.weight]
+    differs = np.any([part[1:] != part[:-1] for part in parts], axis=0)
+    group = np.concatenate([np.zeros(min(len(rows.codes), 1), np.int64), np.cumsum(differs)])
+    place = np.lexsort((*_in_order(dealt, start).T, group))
+    moved = replace(order, rows=rows.take(place), chosen=order.chosen[place])
+    return replace(dealt, order=moved, fold=dealt.fold[place])
+
+
 @dataclass(frozen=True)
 class _Draws:
     """What each tree draws, alike for all folds."""
@@ -328,17 +346,18 @@ class _Sum:
         empty = np.zeros(offset.shape), np.zeros(n), np.zeros(n)
         return cls(dealt, codes, component, rows.weight - held_out, held_out, offset.copy(), *empty, [])
 
-    def loss(self) -> float:
-        """Return the log-loss of the held-out rows, with the last p."""
+    def losses(self) -> Array:
+        """Return the weighted log-loss of each held-out row, with the last p."""
         judged = np.flatnonzero(self.held_out)
-        return float(-self.held_out[judged] @ np.log(np.maximum(self.p[judged, self.component[judged]], 1e-300)))
+        of_truth: Array = self.p[judged, self.component[judged]]
+        return -self.held_out[judged] * np.log(np.maximum(of_truth, 1e-300))
 
-    def add_tree(self, drawn: tuple[Array, Array, Array, np.uint64]) -> float:
-        """Grow one more tree, and return the log-loss of the held-out rows without it."""
+    def add_tree(self, drawn: tuple[Array, Array, Array, np.uint64]) -> Array:
+        """Grow one more tree, and return the log-loss of each held-out row without it."""
         mask, columns, direction, seed = drawn
         of_rows, order = (self.component, self.weight), self.dealt.order
         kernels.take_gradients(self.log_p, *of_rows, direction, self.p, self.gradient, self.hessian)
-        loss = self.loss()
+        losses = self.losses()
         widths = np.array([self.dealt.rows.cardinalities[j] + 1 for j in order.columns[columns]], np.int64)
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(widths)])
         rows = np.flatnonzero(mask & (self.weight > 0)).astype(np.int32)
@@ -362,7 +381,7 @@ class _Sum:
         values = np.round(values * _STEPS) / _STEPS
         kernels.add_values(self.codes, nodes, share, sides, ordered, values, self.log_p)
         self.trees.append((nodes, share, sides, values))
-        return loss
+        return losses
 
     def grow_to(self, n_trees: int, draws: _Draws) -> None:
         """Grow trees until there are so many."""
@@ -381,13 +400,18 @@ class _Sum:
 
 
 def _enough(draws: _Draws, sums: Sequence[_Sum], most: int, map_folds: Callable[..., Any]) -> int:
-    """Return the number of trees with which the rows of all folds are predicted best; grows some more."""
-    best, least = 0, np.inf
+    """Return the number of trees with which the rows of all folds are predicted best; grows some more.
+
+    It is 0 where that is better than no tree by less than a standard error of the sum over the rows.
+    """
+    best, least, first = 0, np.zeros(0), np.zeros(0)
     for turn in range(most + 1):
         drawn = draws.of(turn)
-        loss = sum(map_folds(lambda one, of_turn=drawn: one.add_tree(of_turn), sums))
-        if loss < least:
-            best, least = turn, loss
+        losses = np.concatenate(list(map_folds(lambda one, of_turn=drawn: one.add_tree(of_turn), sums)))
+        first = losses if turn == 0 else first
+        if turn == 0 or losses.sum() < least.sum():
+            best, least = turn, losses
         if turn - best >= _PATIENCE:
             break
-    return best
+    gain = first - least
+    return best if gain.sum() > _SURE * np.sqrt(len(gain)) * gain.std() else 0

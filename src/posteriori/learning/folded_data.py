@@ -143,12 +143,13 @@ class FoldedData:
         return FoldedData(self.source, self.target, self.evaluated[positions], *of_rows, self.n_labelled, order, group)
 
     def apart(self, share: float, random_state: int) -> tuple[FoldedData, FoldedData]:
-        """Return the rows with a share of the evaluated ones at weight 0, and all rows, in which these are the one fold.
+        """Return the rows with a share of the evaluated ones at weight 0, and all rows, with these in the one fold.
 
-        The others are dealt to folds anew. Rows of one group are in one part.
+        The others are dealt to folds anew. Rows of one group are in one part, and a class keeps some of its rows.
         """
         parts = self if self.group is not None else self.dealt(round(1.0 / share), random_state)
         held_out = parts.fold == 0
+        held_out &= np.bincount(self.y_true[~held_out], minlength=self.target.cardinality)[self.y_true] > 0
         factor = np.ones(self.source.table.n_rows)
         factor[self.evaluated[held_out]] = 0.0
         others = self.chosen(np.flatnonzero(~held_out))

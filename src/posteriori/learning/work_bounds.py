@@ -149,7 +149,8 @@ def estimate_work(plan: Plan, schema: Schema, counts: WorkCounts) -> Work:
     for block in plan.blocks:
         if isinstance(block.density, SummedTrees):
             work = _work_of_sum(block.density, len(block.columns), n, n_components)
-            seconds, n_bytes = seconds + n_models * work.seconds, n_bytes + n_models * work.n_bytes
+            n_sums = 2 if counts.leave_trees_out else n_models  # a pool grows them on all rows, and without one fold
+            seconds, n_bytes = seconds + n_sums * work.seconds, n_bytes + n_sums * work.n_bytes
             continue
         if isinstance(block.density, RandomTrees):
             n_forests = 1 if counts.leave_trees_out and leaves_folds_out(plan, counts.folds) else n_models

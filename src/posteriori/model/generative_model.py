@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from posteriori import kernels
-from posteriori.densities import ApproximatingDensity, ChainedDensity, ScoredDensity, implements
+from posteriori.densities import ApproximatingDensity, ChainedDensity, ScoredDensity, SummedTrees, implements
 from posteriori.model.blocks import Block, FactorWeights, known_cells, reject_outside, warn_of_approximation
 from posteriori.statistics import JointStatistics
 from posteriori.statistics.sums import check_sums
@@ -110,6 +110,11 @@ class GenerativeModel:
     def unread(self) -> tuple[int, ...]:
         """The columns that have no density."""
         return tuple(sorted(set(self.schema.modelled).difference(*(block.columns for block in self.blocks))))
+
+    @property
+    def is_sum_of_trees(self) -> bool:
+        """Whether it corrects other models, so that it has no part in p(x) and in drawn rows."""
+        return any(isinstance(block.density, SummedTrees) for block in self.blocks)
 
     @property
     def is_density(self) -> bool:

@@ -128,14 +128,13 @@ class Posterior:
     def shares(self) -> Array:
         """The share of each model in the mixture that p(x) is, (M,): proportional to the weights of the pool.
 
-        A model that is no density of the columns, such as a sum of trees, has none.
+        A sum of trees, which is no density, has none.
         """
         if self.pool is None:
             return np.ones(1)
-        weight = np.where([model.has_density for model in self.models], self.pool.weight, 0.0)
-        shares: Array = (
-            weight / weight.sum() if weight.sum() > 0 else _alike([model.has_density for model in self.models])
-        )
+        corrects = np.array([model.is_sum_of_trees for model in self.models])
+        weight = np.where(corrects & ~corrects.all(), 0.0, self.pool.weight)
+        shares: Array = weight / weight.sum() if weight.sum() > 0 else ~corrects / np.count_nonzero(~corrects)
         return shares
 
     @property
@@ -153,7 +152,7 @@ class Posterior:
     def has_density(self) -> bool:
         """Whether there is a log p(x). Members of a pool model counts of words as different things, which have none."""
         of_counts = self.pool is not None and bool(self.schema.of_kind("counts"))
-        return not of_counts and any(model.has_density for model in self.models)
+        return not of_counts and all(self.models[m].has_density for m in np.flatnonzero(self.shares))
 
     @property
     def has_factors(self) -> bool:
@@ -380,12 +379,6 @@ def _drawn(
     if label is None:
         label = rng.choice(model.n_classes, size=n, p=np.exp(model.class_log_prior))
     return draw_rows(model, draw_components(model, label, rng), rng, ranges), label
-
-
-def _alike(counted: Sequence[bool]) -> Array:
-    """Return equal shares of those that count, (M,); of all if none does."""
-    share = np.array(counted, np.float64) if any(counted) else np.ones(len(counted))
-    return share / share.sum()
 
 
 def _with_and_without(model: GenerativeModel, batch: Batch) -> tuple[Array, Array]:

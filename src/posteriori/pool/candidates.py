@@ -115,7 +115,7 @@ class MemberOptions:
         found = Recipe.of(clone(spec.make(**self.common)))
         known = found.parameters
         changed: dict[str, Any] = {}
-        if self.missing == "informative":
+        if self.missing == "informative" and not is_residual(found):  # what gaps tell is in what its trees begin at
             changed["missing"] = self.missing
         if self.labels.may_miss and found.has_labels and found.feature_weights is None:
             changed["labels__unlabelled"] = self.labels.unlabelled

@@ -49,6 +49,7 @@ from posteriori.tables.progress import plan_steps, start_progress, step, without
 from posteriori.user_warnings import warn
 
 _POOL = "pool"
+NOTHING_LEFT = "no tree predicts better the rows that it has not seen"
 _MOST_REPEATS = 3
 _JUDGED = (400, 5000)  # rows that judge the trees on what the members leave, at least and at most
 _SUREST = np.log(1e-6)  # the least log p of a class that they start from
@@ -83,9 +84,11 @@ def fit(recipe: Recipe, data: Data, progress: Callable[[int], None] | None = Non
         weights = _weigh(asked, chosen.fits, fitter)
         if residual is not None and whole is not None:
             apart = _Apart.of(whole, weights.fits)
-            found = _with_residual(weights, apart, residual)
+            late = asked.time_budget is not None and TimeBudget(asked.time_budget, begun).left() <= 0
+            found = None if late else _with_residual(weights, apart, residual)
             if found is None:
-                chosen.skipped[RESIDUAL] = "no tree predicts better the rows that it has not seen"
+                left_out = f"too little time is left of the budget of {asked.time_budget:g} s" if late else NOTHING_LEFT
+                chosen = replace(chosen, skipped=chosen.skipped | {RESIDUAL: left_out})
             weights = found or _with_all_rows(weights, apart)
         weights = _with_partial(asked, weights, read.prior)
         evaluated = _evaluate(asked, read, weights)

@@ -260,7 +260,7 @@ def _joint_members(fitted: Sequence[CrossFitted], pool: Pool) -> Array:
     models = [one.full.model for one in fitted]
     joint = [m for m, model in enumerate(models) if model.is_joint]
     in_bins = [m for m in joint if not any(_is_curve(block.density) for block in models[m].blocks)]
-    densities = [m for m in np.flatnonzero(pool.weight) if models[m].has_density]  # a sum of trees begins at the others
+    densities = [m for m in np.flatnonzero(pool.weight) if not models[m].is_sum_of_trees]
     if not in_bins and not all(models[m].is_joint for m in densities):
         return np.empty(0, np.int64)
     ranks = {m: (not pool.weight[m] > 0, not _has_pairs(models[m])) for m in in_bins or joint}

@@ -18,7 +18,7 @@ from posteriori.learning.fit import TrainingRows
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.importance import HeldOutRows, most_rows
 from posteriori.model import FLOOR, Pool, Posterior, log_posteriors_alone
-from posteriori.pool.candidates import typical_weights
+from posteriori.pool.candidates import RESIDUAL, typical_weights
 from posteriori.pool.held_out_sample import MOST_KEPT, HeldOutSample, places_of
 from posteriori.pool.members import (
     reason_of_cells,
@@ -91,8 +91,8 @@ def merge(pools: Sequence[FittedPool]) -> FittedPool:
     recipe, target = pools[0].recipe, next(iter(members.values())).target
     prior = class_shares(members)
     ratio = log_prior_ratio(recipe.parameters["priors"], target, prior)
-    bias = sum(
-        share * moved_bias(pool.bias - pool.log_prior_ratio, pool.target, target)
+    bias = -_taken_away(members) + sum(
+        share * moved_bias(pool.bias - pool.log_prior_ratio + _taken_away(pool.members), pool.target, target)
         for share, pool in zip(shares, pools, strict=True)
     )
     partial = rescaled(_mean_weights([pool.partial_weights for pool in pools], shares), list(members))
@@ -159,11 +159,8 @@ def _predicted_before(pool: FittedPool, data: Data) -> tuple[HeldOutSample, Held
         source, one = pool.rows.source(data.X, pool.recipe.n_jobs), Pool(np.ones(1), np.zeros(len(pool.classes)))
         models = pool.posterior.models
         found = [source.map(Posterior((model,), one).log_posterior) for model in models]
-        held_out = (
-            None
-            if all(models[m].is_density for m in np.flatnonzero(pool.posterior.shares))
-            else _held_out(pool, source, rows)
-        )
+        draws = all(models[m].is_density for m in np.flatnonzero(pool.posterior.shares))
+        held_out = None if draws else _held_out(pool, source, rows)
     warn_of_further_dates(list(pool.members.values()), rows)
     chosen = stratified_subsample(rows.y_true, MOST_KEPT)
     known = places_of(pool.target, rows.target)
@@ -201,7 +198,8 @@ def _with_members(
     """Return a pool with updated members, with weights from held-out predictions if there are enough of them."""
     asked = PoolParameters.of(before.recipe)
     target = next(iter(members.values())).target
-    bias = moved_bias(before.bias - before.log_prior_ratio, before.target, target)
+    bias = moved_bias(before.bias - before.log_prior_ratio + _taken_away(before.members), before.target, target)
+    bias -= _taken_away(members)
     weights = rescaled(before.weights, list(members))
     prior = class_shares(members)
     ratio = log_prior_ratio(asked.priors, target, prior)
@@ -229,9 +227,22 @@ def _with_members(
 
 
 def rescaled(weights: Mapping[str, float], kept: Sequence[str]) -> dict[str, float]:
-    """Return the weights of the members that stay, in proportion and with the sum of all."""
-    total, left = sum(weights.values()), sum(weights[name] for name in kept)
-    return {name: weights[name] * total / left if left > 0 else total / len(kept) for name in kept}
+    """Return the weights of the members that stay, in proportion and with the sum of all.
+
+    Trees on what the others leave keep theirs, beside this sum.
+    """
+    shared = [name for name in kept if name != RESIDUAL]
+    total = sum(weight for name, weight in weights.items() if name != RESIDUAL)
+    left = sum(weights[name] for name in shared)
+    moved = {name: weights[name] * total / left if left > 0 else total / len(shared) for name in shared}
+    return {name: moved.get(name, weights[name]) for name in kept}
+
+
+def _taken_away(members: Mapping[str, Fitted]) -> Array:
+    """Return log p(y) of the trees on what the others leave, which is no part of the score of a pool, (C,); else 0."""
+    has_trees = RESIDUAL in members
+    model = members[RESIDUAL].model if has_trees else next(iter(members.values())).model
+    return np.maximum(model.class_log_prior, FLOOR) * has_trees
 
 
 def warn_of_unable(unable: Mapping[str, str]) -> None:

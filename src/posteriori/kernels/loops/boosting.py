@@ -171,6 +171,30 @@ def _divide(codes, rows, column, is_ordered, cut, sides, start, share, spare, st
     return n_left
 
 
+@kernel(is_part=True)
+def _leaf_of_most_gain(nodes, gain, depth):
+    """Return the leaf whose split gains most; −1 if none gains anything."""
+    node, most = -1, 0.0
+    for v in range(len(nodes)):
+        if nodes[v, 0] < 0 and gain[v] > most and depth[v] < DEEPEST:
+            node, most = v, gain[v]
+    return node
+
+
+@kernel(is_part=True)
+def _read_split(sums, leaf, j, n_left, sides, start):
+    """Return the cut of a split, of which so many codes go left, and their share of the rows; write sides of a set."""
+    first, width = leaf.starts[j], leaf.starts[j + 1] - leaf.starts[j]
+    is_ordered, at_left, at_all = leaf.ordered[leaf.columns[j]], 0.0, 0.0
+    for k in range(_list_codes(sums, first, width, is_ordered, leaf)):
+        n = sums[first + leaf.listed[k], _ROWS]
+        at_all += n
+        at_left += n if k < n_left else 0.0
+        if not is_ordered:
+            sides[start + leaf.listed[k]] = 1 if k < n_left else 2
+    return leaf.listed[n_left - 1] if is_ordered else start, (at_left + 0.5) / (at_all + 1.0)
+
+
 @kernel
 def grow_summand(codes, rows, columns, starts, ordered, gradient, hessian, most_leaves, fewest, ridge, smooth, seed):
     """Grow a tree on the gradients of some rows, the leaf of the greatest gain first.
@@ -202,26 +226,14 @@ def grow_summand(codes, rows, columns, starts, ordered, gradient, hessian, most_
     gain[0], split[0, 0], split[0, 1] = _find_split(sums[0], leaf)
     n_nodes, n_leaves = 1, 1
     while n_leaves < most_leaves:
-        node, most = -1, 0.0
-        for v in range(n_nodes):
-            if nodes[v, 0] < 0 and gain[v] > most and depth[v] < DEEPEST:
-                node, most = v, gain[v]
+        node = _leaf_of_most_gain(nodes[:n_nodes], gain, depth)
         if node < 0:
             break
         j, of_node, start = split[node, 0], sums[slot[node]], len(sides)
-        column, first, length, is_ordered = columns[j], starts[j], starts[j + 1] - starts[j], ordered[columns[j]]
-        n_codes = _list_codes(of_node, first, length, is_ordered, leaf)
+        column, is_ordered = columns[j], ordered[columns[j]]
         if not is_ordered:
-            sides = np.concatenate((sides, np.zeros(length, np.uint8)))
-        at_left, at_all = 0.0, 0.0
-        for k in range(n_codes):
-            count = of_node[first + leaf.listed[k], _ROWS]
-            at_all += count
-            at_left += count if k < split[node, 1] else 0.0
-            if not is_ordered:
-                sides[start + leaf.listed[k]] = 1 if k < split[node, 1] else 2
-        cut = leaf.listed[split[node, 1] - 1] if is_ordered else start
-        share[node] = (at_left + 0.5) / (at_all + 1.0)
+            sides = np.concatenate((sides, np.zeros(starts[j + 1] - starts[j], np.uint8)))
+        cut, share[node] = _read_split(of_node, leaf, j, split[node, 1], sides, start)
         begin, end, child = ends[node, 0], ends[node, 0] + ends[node, 1], n_nodes
         n_left = _divide(codes, rows[begin:end], column, is_ordered, cut, sides, start, share[node], spare, state)
         nodes[node, 0], nodes[node, 1], nodes[node, 2] = column, cut, child
