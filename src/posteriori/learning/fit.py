@@ -331,17 +331,25 @@ def learn(
 
 
 def learn_from_all(source: LabelledSource, plans: Sequence[Plan], earlier: Sequence[FitResult]) -> list[FitResult]:
-    """Return the fits of all rows that keep what fits of most of them chose: cut points, structures and weights.
+    """Return the fits of all rows that keep what fits of most of them chose: cut points and structures.
 
-    Closed forms add up the statistics of all rows; EM goes on from the earlier model.
+    Closed forms add up the statistics of all rows; EM and learned weights go on from the earlier model. A forest is
+    grown anew: leaves that are as small as its cannot be divided by rows that come later.
     """
     models = [fit.model for fit in earlier]
-    sums: SumsOfModels = source.reduce(CollectAll(tuple((model.schema, model.blocks) for model in models)))
+    grows = [any(isinstance(block.density, RandomTrees) for block in plan.blocks) for plan in plans]
+    blocks = [
+        plan.blocks if of_plan else model.blocks for plan, model, of_plan in zip(plans, models, grows, strict=True)
+    ]
+    collect = CollectAll(tuple(zip([model.schema for model in models], blocks, strict=True)))
+    sums: SumsOfModels = source.reduce(collect)
     found = []
-    for plan, model, statistics in zip(plans, models, sums.parts, strict=True):
+    for plan, model, of_model, statistics in zip(plans, models, blocks, sums.parts, strict=True):
         rows, start = source.with_schema(model.schema), replace(model, weights=None)
-        fit = learn(rows, model.blocks, plan.prior, None, statistics, plan.limits, start)
-        found.append(replace(fit, model=replace(fit.model, weights=model.weights)))
+        fit = learn(rows, of_model, plan.prior, None, statistics, plan.limits, start)
+        if plan.weighed is not None:
+            fit = replace(fit, model=plan.weighed(fit, rows, None, model.weights))
+        found.append(fit)
     return found
 
 

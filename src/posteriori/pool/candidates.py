@@ -142,7 +142,7 @@ def select_candidates(table: TableSummary, options: MemberOptions) -> Candidates
     candidates = pool_candidates(counts=table.n_counts > 0)
     for name in sorted(candidates, key=lambda name: len(candidates[name].stands_in_for)):  # stand-ins last
         spec = candidates[name]
-        alike = [other for other in spec.stands_in_for if other in recipes]
+        alike = [other for other in spec.stands_in_for if other in recipes and table.n_rows >= spec.stands_in_from]
         reason = spec.decline(table) or options.reason_against(spec)
         reason = reason or (f"{alike[0]!r} sees the table alike" if alike else None)
         if reason is not None:
