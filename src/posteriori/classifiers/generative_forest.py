@@ -40,10 +40,12 @@ class GenerativeForest(GenerativeEstimator):
         How a node is split. Each node tries some columns, and takes the split with the highest information gain.
         "random" draws one cut per column (extremely randomised trees); "best" takes the best cut of each; "mixed" grows
         every second tree with the best cuts, and the others with random ones.
-    combine : {"conditional", "geometric", "arithmetic"}, default "conditional"
+    combine : {"conditional", "geometric", "arithmetic", "sum"}, default "conditional"
         The mean over the trees of p_t(y | x): geometric, geometric with all p(y | l) changed from the back-off on, so
         that the trees together predict the classes of the training rows best ("conditional", see Notes), or arithmetic.
-        With "arithmetic" predictions have no explanation.
+        With "arithmetic" predictions have no explanation. "sum" grows other trees, one after the other on what those
+        before it leave (gradient boosting, see Notes); it takes none of
+        the parameters from `splits` to `strength`.
     columns_per_split : int, optional
         Columns that a node tries. Default: √d for the best cuts; d/2 for random cuts, at most max(10, √d).
     min_weight : float, default 2.0
@@ -99,6 +101,10 @@ class GenerativeForest(GenerativeEstimator):
     row sees each leaf without itself, and the steps end where the rows in the folds are predicted best, so that the
     back-off is kept where it is better. Lower log-loss is the gain; that the tables of leaves can no longer be counted
     by hand is the price.
+
+    With ``combine="sum"``, p(y | x) ∝ p(y) exp Σ_t v_t(x), where each leaf has a shrunken Newton step of every class;
+    "auto" trees end where the rows of five folds are predicted best. This is no joint distribution: there is no p(x),
+    and no row can be drawn. It is what the pool grows on what its other members leave ("residual trees").
 
     Explanations are exact sums along the paths of all trees. A split adds the change of log p(y | node) to its column.
     If the cell is missing, the parts of both sides are weighed by the mean of their weight along the straight line from
@@ -160,6 +166,7 @@ class GenerativeForest(GenerativeEstimator):
         n_trees = None if isinstance(self.n_trees, str) else int(self.n_trees)
         seed, rank = int(generator(self.random_state).integers(2**31)), schema.rank_by_name(schema.dense)
         if self.combine == "sum":
+            self._require_defaults("splits", "columns_per_split", "min_weight", "strength")
             summed = SummedTrees(ordered, n_trees, seed, n_jobs=self.n_jobs, rank=rank)
             return dependence_blocks(schema, summed, self.bins, grouped=False, missing=self.missing)
         trees = RandomTrees(
@@ -177,10 +184,20 @@ class GenerativeForest(GenerativeEstimator):
         )
         return dependence_blocks(schema, trees, self.bins, grouped=False, missing=self.missing)
 
+    def _require_defaults(self, *names: str) -> None:
+        """Raise ValueError if a parameter is given that a sum of trees does not have."""
+        for name in names:
+            if getattr(self, name) != getattr(type(self)(), name):
+                raise ValueError(f'{name} is of trees that are grown by themselves; leave it out with combine="sum"')
+
     @property
     def _trees(self) -> RandomTrees:
         density = self.model_.blocks[0].density
-        assert isinstance(density, RandomTrees)
+        if not isinstance(density, RandomTrees):
+            raise AttributeError(
+                'a sum of trees (combine="sum") has values in its leaves and no p(y | leaf): it has no strength_, no '
+                "information_gain_ and no outline"
+            )
         return density
 
     @property
@@ -191,8 +208,10 @@ class GenerativeForest(GenerativeEstimator):
     @property
     def n_leaves_(self) -> int:
         """Number of leaves of all trees."""
-        assert self._trees.structure is not None
-        return self._trees.structure.n_leaves
+        density = self.model_.blocks[0].density
+        assert isinstance(density, RandomTrees | SummedTrees)
+        assert density.structure is not None
+        return density.structure.n_leaves
 
     def outline(self, tree: int = 0, *, max_depth: int = 3) -> TreeOutline:
         """Return one tree as an outline, which prints as text with one node per line.
