@@ -19,6 +19,7 @@ from posteriori.densities import (
     MultivariateGaussianParameters,
     RandomTreesParameters,
     SmoothedFamilies,
+    SummedTreesParameters,
     TreeParameters,
 )
 from posteriori.densities.registry import REGISTRY
@@ -54,6 +55,7 @@ _PER_SLOT = 90  # of a cell of a table along a tree, with the messages of missin
 _PER_PARAMETER = 70  # of a parameter in an expression
 _PER_EXPRESSION = 180  # of a step of the sweep of a covariance
 _PER_SERIES = 2000  # of the logarithm of a rising factorial
+_PER_CUT = 50  # of the codes of a column of numbers
 _PER_CLASS = 500  # of the columns of the result
 
 
@@ -74,6 +76,7 @@ def require_affordable_length(models: Mapping[str, GenerativeModel]) -> None:
 def estimate_length(model: GenerativeModel) -> int:
     """Return about how many characters the SELECT of a model has; it rises with each size of the parameters."""
     cells = sum(len(str(category)) + 16 for column in model.schema.columns for category in column.categories)
+    cells += _PER_CUT * sum(len(column.cuts or ()) for column in model.schema.columns)
     factors = sum(
         _length(parameters, block.density)
         for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True)
@@ -144,7 +147,7 @@ def _(parameters: CompoundParameters, density: Any) -> float:
 
 
 @_length.register
-def _(parameters: RandomTreesParameters, density: Any) -> float:
+def _(parameters: RandomTreesParameters | SummedTreesParameters, density: Any) -> float:
     trees, n_classes = parameters.trees, len(parameters.prior)
     # An edge is 6 numbers, of which two are long. A split has two for its codes and two for a missing cell, and at most
     # two per category.
