@@ -26,7 +26,7 @@ from posteriori.densities.tree_growing import (
 from posteriori.kernels.loops.forests import SUM
 from posteriori.statistics.counts import Counts
 from posteriori.statistics.forests import CodedRows, TreeStructure, codes_of
-from posteriori.support.checks import check_equal, check_not_negative, check_numbers, require
+from posteriori.support.checks import check_equal, check_not_negative, require
 from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import CellKind, Column
@@ -106,7 +106,7 @@ class SummedTreesParameters:
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the parameters fit these columns and this number of components."""
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
-        check_numbers("the values of leaves", self.trees.change, (self.trees.n_leaves, n_components))
+        check_equal("the shape of the values of leaves", self.trees.change.shape, (self.trees.n_leaves, n_components))
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def scores_without(model: GenerativeModel, batch: Batch, columns: Sequence[int])
 
 def depends_on_others(model: GenerativeModel, column: int) -> bool:
     """Return whether what a cell of a column adds to the scores of a row depends on the other cells of the row."""
-    if model.of_class or any(column in pair for pair in model.pairs):
+    if model.of_class:
         return True
     return any(
         column == block.exposure_in(model.schema)
