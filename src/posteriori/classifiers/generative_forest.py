@@ -180,7 +180,10 @@ class GenerativeForest(GenerativeEstimator):
     @property
     def _trees(self) -> RandomTrees:
         density = self.model_.blocks[0].density
-        assert isinstance(density, RandomTrees)
+        if not isinstance(density, RandomTrees):
+            raise AttributeError(
+                'a sum of trees has no strength_ and no information_gain_; use importance_, or another combine than "sum"'
+            )
         return density
 
     @property
@@ -191,8 +194,7 @@ class GenerativeForest(GenerativeEstimator):
     @property
     def n_leaves_(self) -> int:
         """Number of leaves of all trees."""
-        assert self._trees.structure is not None
-        return self._trees.structure.n_leaves
+        return int(self.model_.parameters[0].trees.n_leaves)
 
     def outline(self, tree: int = 0, *, max_depth: int = 3) -> TreeOutline:
         """Return one tree as an outline, which prints as text with one node per line.
