@@ -182,7 +182,7 @@ class GenerativeForest(GenerativeEstimator):
         density = self.model_.blocks[0].density
         if not isinstance(density, RandomTrees):
             raise AttributeError(
-                'a sum of trees has no strength_ and no information_gain_; use importance_, or another combine than "sum"'
+                "a sum of trees has no strength_ and no information_gain_; use importance_, or another combine"
             )
         return density
 
