@@ -101,7 +101,7 @@ MANY = pl.DataFrame(np.random.default_rng(1).normal(size=(2_100, 3)), schema=["a
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_sum_of_trees_is_kept_if_it_fits_and_left_out_with_its_worth_if_not(language, monkeypatch):
+def test_a_sum_of_trees_that_does_not_fit_is_left_out(language, monkeypatch):
     members = [po.NaiveBayes(), po.GenerativeForest(combine="sum", n_trees=20)]
     kept = po.GenerativeClassifier(members, language=language, folds=2).fit(MANY, "y")
     assert list(kept.members_) == ["NaiveBayes", "residual trees"]
@@ -121,7 +121,7 @@ def of_categories(k):
     return TableSummary(columns, 10_000, 2, 0)
 
 
-def test_cells_stand_in_for_a_sum_of_trees_that_the_select_has_no_room_for():
+def test_cells_stand_in_for_trees_without_room():
     few, many = (select_candidates(of_categories(k), MemberOptions(), find_language("sql")) for k in (5, 200))
     assert "residual trees" in few.recipes
     assert "cells" not in few.recipes
@@ -132,7 +132,7 @@ def test_cells_stand_in_for_a_sum_of_trees_that_the_select_has_no_room_for():
     assert "residual trees" in in_javascript.recipes
 
 
-def test_the_length_of_a_sum_of_trees_of_numbers_is_forecast_without_fitting_it():
+def test_the_length_of_a_sum_of_trees_is_forecast():
     columns = tuple(ColumnSummary(name, "continuous", 0, 0, -4.0, 4.0, False) for name in "abc")
     forecast = find_language("sql").size_of_sum(TableSummary(columns, 2_100, 2, 0))
     model = po.GenerativeForest(combine="sum", n_trees=300).fit(MANY, "y").model_
