@@ -178,16 +178,25 @@ class Language:
     size: Callable[[Any], int]  # the estimated size of a fitted model
     reason_against_column: Callable[[Any], str | None]  # why it reads no such column of a schema
     reason_against: Callable[[Any], str | None]  # why a fitted model cannot be written, whatever its size
+    # a forecast of the size of a sum of trees; None where it is always small
+    size_of_sum: Callable[[TableSummary], float] | None = None
 
-    def reasons_against(self, models: Mapping[str, Any]) -> dict[str, str]:
-        """Return why some of the fitted models of a pool are to be left out, by name: the largest, until others fit."""
+    def too_large(self, size: float) -> str:
+        """Return the reason against a model of this size."""
+        about = f"{float(f'{size:.2g}'):,.0f}"
+        return f"it would have about {about} {self.unit} of {self.what} (limit {self.most:,} for all)"
+
+    def reasons_against(self, models: Mapping[str, Any], taken: float = 0.0) -> dict[str, str]:
+        """Return why some of the fitted models of a pool are to be left out, by name: the largest, until others fit.
+
+        Further models have taken some of the size.
+        """
         sizes = {name: self.size(model) for name, model in models.items()}
-        left, reasons = sum(sizes.values()), {}
+        left, reasons = taken + sum(sizes.values()), {}
         for name in sorted(sizes, key=lambda name: -sizes[name]):
             if left > self.most:
                 left -= sizes[name]
-                about = f"{float(f'{sizes[name]:.2g}'):,.0f}"
-                reasons[name] = f"it would have about {about} {self.unit} of {self.what} (limit {self.most:,} for all)"
+                reasons[name] = self.too_large(sizes[name])
             elif (reason := self.reason_against(models[name])) is not None:
                 reasons[name] = reason
         return reasons

@@ -9,6 +9,8 @@ import pytest
 
 import posteriori as po
 from posteriori.javascript import to_javascript
+from posteriori.model_cost import ColumnSummary, TableSummary
+from posteriori.pool.candidates import MemberOptions, select_candidates
 from posteriori.registry import LANGUAGES, MODELS, find_language
 from posteriori.sql.translation import estimate_length
 
@@ -91,3 +93,47 @@ def test_languages_read_the_columns_of_every_default_pool():
     assert set(LANGUAGES) == {"sql", "javascript"}
     assert all(find_language(name).most > 1_000_000 for name in LANGUAGES)
     assert MODELS["pool"].make(language="sql").language == "sql"
+
+
+MANY = pl.DataFrame(np.random.default_rng(1).normal(size=(2_100, 3)), schema=["a", "b", "c"]).with_columns(
+    y=(pl.col("a") * pl.col("b") > 0).cast(pl.Int64)
+)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_sum_of_trees_that_does_not_fit_is_left_out(language, monkeypatch):
+    members = [po.NaiveBayes(), po.GenerativeForest(combine="sum", n_trees=20)]
+    kept = po.GenerativeClassifier(members, language=language, folds=2).fit(MANY, "y")
+    assert list(kept.members_) == ["NaiveBayes", "residual trees"]
+    assert kept.language_note_ == ""
+    limited(monkeypatch, language, sum(find_language(language).size(one.model_) for one in kept.members_.values()) - 1)
+    left = po.GenerativeClassifier(members, language=language, folds=2).fit(MANY, "y")
+    assert list(left.members_) == ["NaiveBayes"]
+    assert left.skipped_["residual trees"] in left.language_note_
+    worth = left.cv_results_["log_loss"][-1] - kept.cv_results_["log_loss"][-1]
+    stated = float(left.language_note_.split("is higher by ")[1].split(" ")[0])
+    assert worth > 0.05
+    assert stated == pytest.approx(worth, abs=0.05)
+
+
+def of_categories(k):
+    columns = tuple(ColumnSummary(f"c{j}", "categorical", k, 0, np.inf, -np.inf, True) for j in range(5))
+    return TableSummary(columns, 10_000, 2, 0)
+
+
+def test_cells_stand_in_for_trees_without_room():
+    few, many = (select_candidates(of_categories(k), MemberOptions(), find_language("sql")) for k in (5, 200))
+    assert "residual trees" in few.recipes
+    assert "cells" not in few.recipes
+    assert "characters of the SELECT (limit 20,000,000 for all)" in many.declined["residual trees"]
+    assert "cells" in many.recipes
+    assert 0 == many.reserved < few.reserved < find_language("sql").most
+    in_javascript = select_candidates(of_categories(200), MemberOptions(), find_language("javascript"))
+    assert "residual trees" in in_javascript.recipes
+
+
+def test_the_length_of_a_sum_of_trees_is_forecast():
+    columns = tuple(ColumnSummary(name, "continuous", 0, 0, -4.0, 4.0, False) for name in "abc")
+    forecast = find_language("sql").size_of_sum(TableSummary(columns, 2_100, 2, 0))
+    model = po.GenerativeForest(combine="sum", n_trees=300).fit(MANY, "y").model_
+    assert 0.5 < forecast / estimate_length(model) < 2

@@ -160,3 +160,21 @@ def test_cv_judges_models_as_the_library_does():
     assert "naive Bayes" in page
     code, _, err = run("cv", "penguins.csv", "--target", "species", "--models", "svm")
     assert (code, "'svm'" in err) == (2, True)
+
+
+def test_every_command_reads_a_pool_with_a_sum_of_trees():
+    table = pl.read_csv("penguins.csv", null_values=["NA"])
+    members = [po.NaiveBayes(), po.GenerativeForest(combine="sum", n_trees=5)]
+    model = po.GenerativeClassifier(members, folds=2).fit(table, "species")
+    po.save(model, "sum.posteriori")
+    assert list(po.load("sum.posteriori").members_) == ["NaiveBayes", "residual trees"]
+    explained = succeeds("explain", "sum.posteriori", "penguins.csv", "--row", 0)
+    assert f"p = {model.predict_proba(table.head(1)).max():.4f}" in explained
+    assert "residual trees" in succeeds("show", "sum.posteriori")
+    scores = json.loads(succeeds("evaluate", "sum.posteriori", "penguins.csv", "--json"))["model"]
+    assert 0 < scores["log_loss"] < 0.2
+    succeeds("report", "sum.posteriori", "penguins.csv", "--output", "sum.html")
+    succeeds("explore", "sum.posteriori", "penguins.csv", "--output", "page.html")
+    succeeds("export", "sum.posteriori", "--output", "sum.json")
+    assert "SummedTrees" in Path("sum.json").read_text(encoding="utf-8")
+    assert "EXP(w)" in succeeds("sql", "sum.posteriori")

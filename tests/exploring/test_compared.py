@@ -194,6 +194,9 @@ def typical(browser, path, y):
         po.GaussianDiscriminant(),
         po.KDependenceBayes(k=2, bins=12),
         po.GenerativeClassifier(members=["nb", "kdb"], folds=2),
+        po.GenerativeClassifier(
+            members=[po.KDependenceBayes(k=2, bins=12), po.GenerativeForest(combine="sum", n_trees=5)], folds=2
+        ),
     ],
 )
 def test_the_cells_of_a_typical_row_suit_each_other(browser, tmp_path, model):

@@ -341,7 +341,17 @@ def test_pages_of_100_columns_have_at_most_1_5_megabytes(browser, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["text", "dates", "mixture", "complement", "a row of probability 0", "rates by exposure"]
+    "name",
+    [
+        "text",
+        "dates",
+        "mixture",
+        "complement",
+        "a row of probability 0",
+        "rates by exposure",
+        "sum of trees",
+        "pool with a sum of trees",
+    ],
 )
 def test_pages_of_every_kind_of_column(name, browser, tmp_path):
     model, rows = MODELS[name]()

@@ -145,6 +145,11 @@ def _no_values():
     return model, [{**row, "empty": 3.0, "constant": "one"} for row in patterns(mixed_table(), 1)]
 
 
+def _residual():
+    members = [po.NaiveBayes(), po.GenerativeForest(combine="sum", n_trees=10)]
+    return _fitted(po.GenerativeClassifier(members, folds=2), mixed_table(600))
+
+
 MODELS = {
     "naive Bayes": lambda: _fitted(po.NaiveBayes(), mixed_table()),
     "bins": lambda: _fitted(po.NaiveBayes(distributions={"length": "binned", "mass": po.Binned(4)}), mixed_table()),
@@ -186,6 +191,9 @@ MODELS = {
     "full joint": lambda: _fitted(po.classifiers.FullJointClassifier(), codes_table()),
     "forest": lambda: _fitted(po.GenerativeForest(n_trees=9), mixed_table()),
     "forest of codes": lambda: _fitted(po.GenerativeForest(n_trees=5, splits="best"), codes_table()),
+    "sum of trees": lambda: _fitted(po.GenerativeForest(combine="sum", n_trees=10), mixed_table(300)),
+    "sum of trees of categories": lambda: _fitted(po.GenerativeForest(combine="sum", n_trees=5), many_categories()),
+    "pool with a sum of trees": _residual,
     "groups": lambda: _fitted(po.TreeAugmentedNaiveBayes(), many_categories()),
     "groups in kdb": lambda: _fitted(po.KDependenceBayes(), many_categories()),
     "pool": lambda: _fitted(po.GenerativeClassifier(folds=2), mixed_table()),

@@ -154,3 +154,23 @@ def test_what_does_not_apply_is_refused(penguins):
 def test_an_empty_category_is_visible():
     forest = po.GenerativeForest(n_trees=2).fit([["", "u"], ["x", "v"], ["", "v"], ["x", "u"]] * 9, [0, 0, 1, 1] * 9)
     assert '= ""' in str(forest.outline(max_depth=9))
+
+
+def test_a_node_of_a_sum_shows_what_its_value_makes_of_the_prior():
+    model = po.GenerativeForest(combine="sum", n_trees=10).fit(load_penguins(), "species")
+    root, *nodes = model.outline(max_depth=20).nodes
+    np.testing.assert_allclose(root.probabilities, model.class_prior_)
+    values = model.model_.parameters[0].trees.change[: model.outline().nodes[0].n_leaves]
+    alike = values - values[:, :1]
+    leaves = np.array([node.probabilities for node in nodes if node.n_leaves == 1])
+    changes = np.log(leaves / model.class_prior_)
+    moves = changes - changes[:, :1]
+    np.testing.assert_allclose(np.ptp(moves, axis=0), np.ptp(alike, axis=0), atol=1e-6)
+
+
+def test_what_only_random_trees_have_is_no_attribute_of_a_sum():
+    model = po.GenerativeForest(combine="sum", n_trees=5).fit(load_penguins(), "species")
+    assert model.n_leaves_ == model.model_.parameters[0].trees.n_leaves
+    for name in ("strength_", "information_gain_"):
+        with pytest.raises(AttributeError, match="use importance_, or another combine"):
+            getattr(model, name)

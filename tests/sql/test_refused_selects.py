@@ -59,6 +59,7 @@ LARGE = (
     po.KDependenceBayes(bins=12),
     po.AveragedOneDependence(bins=8),
     po.GenerativeForest(n_trees=10),
+    po.GenerativeForest(n_trees=10, combine="sum"),
 )
 
 

@@ -121,6 +121,11 @@ MODELS = {
     "kdb 3 without smoothing": (po.KDependenceBayes(k=3, bins=2, backoff=None, alpha=0.0), PENGUINS),
     "aode": (po.AveragedOneDependence(), PENGUINS),
     "forest": (po.GenerativeForest(4, missing="informative"), PENGUINS),
+    "sum of trees": (po.GenerativeForest(10, combine="sum"), PENGUINS),
+    "pool with a sum of trees": (
+        po.GenerativeClassifier([po.NaiveBayes(), po.GenerativeForest(10, combine="sum")], folds=2),
+        PENGUINS,
+    ),
     "full joint": (po.classifiers.FullJointClassifier(), PENGUINS.select("island", "sex", "year", "species")),
     "full joint without smoothing": (
         po.classifiers.FullJointClassifier(alpha=0.0),
@@ -164,6 +169,7 @@ PATTERNS = {
     "kdb": (po.KDependenceBayes(bins=3), 2, 3),
     "aode": (po.AveragedOneDependence(bins=3), 2, 3),
     "forest": (po.GenerativeForest(5, splits="best"), 2, 3),
+    "sum of trees": (po.GenerativeForest(5, combine="sum"), 2, 3),
 }
 
 

@@ -69,7 +69,8 @@ class GenerativeClassifier(Classifier):
     language : {"sql", "javascript"}, optional
         What the pool is to be written in, by `to_sql` or `posteriori.javascript.to_javascript`. Candidates that cannot
         be written in it, or are too large together, are left out (`skipped_`), and a forest gets as many trees as there
-        is room for; `language_note_` says what this costs. Columns that it cannot read are an error. Default: Python.
+        is room for beside trees on what the others leave; `language_note_` says what this costs. Columns that it cannot
+        read are an error. Default: Python.
     time_budget : float, optional
         Seconds that a fit may take, compilation of kernels apart. Candidates are then fitted one by one, the cheapest
         first, and at least one. One that would take too long is left out (`skipped_`), and a forest gets as many trees

@@ -195,8 +195,7 @@ class GenerativeForest(GenerativeEstimator):
         density = self.model_.blocks[0].density
         if not isinstance(density, RandomTrees):
             raise AttributeError(
-                'a sum of trees (combine="sum") has values in its leaves and no p(y | leaf): it has no strength_, no '
-                "information_gain_ and no outline"
+                "a sum of trees has no strength_ and no information_gain_; use importance_, or another combine"
             )
         return density
 
@@ -208,10 +207,7 @@ class GenerativeForest(GenerativeEstimator):
     @property
     def n_leaves_(self) -> int:
         """Number of leaves of all trees."""
-        density = self.model_.blocks[0].density
-        assert isinstance(density, RandomTrees | SummedTrees)
-        assert density.structure is not None
-        return density.structure.n_leaves
+        return int(self.model_.parameters[0].trees.n_leaves)
 
     def outline(self, tree: int = 0, *, max_depth: int = 3) -> TreeOutline:
         """Return one tree as an outline, which prints as text with one node per line.

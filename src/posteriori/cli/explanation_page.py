@@ -107,8 +107,8 @@ def print_explanation(explanation: Explanation, facts: Facts) -> None:
             _print_log_odds(out, explanation)
             out.print()
         out.print(
-            "Each factor is a product of densities p(cell | class) of the members, each to the power of its weight, "
-            "divided by the factor of the class for which it is greatest. "
+            "Each factor is a product of factors of the members, such as densities p(cell | class), each to the power "
+            "of its weight, divided by the factor of the class for which it is greatest. "
             "The posterior is the product of a column, divided by the sum of the products.\n"
         )
         _print_bayes(out, explanation.relative())

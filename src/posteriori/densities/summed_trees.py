@@ -107,7 +107,7 @@ class SummedTreesParameters:
     def check_against(self, columns: Sequence[Column], n_components: int) -> None:
         """Raise ValueError unless the parameters fit these columns and this number of components."""
         check_equal("the number of categories", self.cardinalities, tuple(column.cardinality for column in columns))
-        check_equal("the values of leaves", self.trees.change.shape, (self.trees.n_leaves, n_components))
+        check_equal("the shape of the values of leaves", self.trees.change.shape, (self.trees.n_leaves, n_components))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.densities import RandomTreesParameters
+from posteriori.densities import RandomTreesParameters, SummedTreesParameters
+from posteriori.kernels.loops.forests import SUM
 from posteriori.support.formatting import cell_text, count, listed, percent, plural
 from posteriori.support.typing import Array
 from posteriori.tables.schema import Column
@@ -35,7 +36,8 @@ class TreeNode:
         The share of all rows that reaches the node, with half a row added to each side of a split. A row without the
         cell of a split counts in part on both sides.
     probabilities : ndarray (C,)
-        p(y | node), backed off to the nodes above, with the class prior of the model.
+        p(y | node), backed off to the nodes above, with the class prior of the model. Of a sum of trees: what its value
+        makes of the prior.
     n_leaves : int
         Number of leaves at or below the node.
     n_folded : int
@@ -103,7 +105,7 @@ class TreeOutline:
 
 
 def outline_of_tree(
-    parameters: RandomTreesParameters,
+    parameters: RandomTreesParameters | SummedTreesParameters,
     columns: Sequence[Column],
     classes: Sequence[Any],
     prior: Array,
@@ -112,6 +114,7 @@ def outline_of_tree(
 ) -> TreeOutline:
     """Return one tree of a forest, to a number of levels below the root; the classes come with their p(y)."""
     trees = parameters.trees
+    given_node = parameters.given_node / (trees.n_trees if parameters.combine == SUM else 1)
     n_leaves = _leaves_below(trees.nodes, int(trees.roots[tree]), int(trees.roots[tree + 1]))
     root = int(trees.roots[tree])
     nodes: list[TreeNode] = []
@@ -122,7 +125,7 @@ def outline_of_tree(
         is_open = column >= 0 and depth < max_depth
         below = int(n_leaves[at - root])
         n_folded = below if column >= 0 and not is_open else 0
-        joint = prior * np.exp(parameters.given_node[at] - parameters.given_node[at].max())
+        joint = prior * np.exp(given_node[at] - given_node[at].max())
         nodes.append(TreeNode(parent, depth, condition, share, joint / joint.sum(), below, n_folded))
         if is_open:
             here, left = len(nodes) - 1, float(parameters.share[at])

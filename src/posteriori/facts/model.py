@@ -184,7 +184,8 @@ def model_facts(estimator: OfClasses) -> Facts:
                 columns[j] |= _word_facts(model, j, words, labels_of(estimator))
             elif isinstance(block.density, DescribedDensity) and j not in model.schema.coded:
                 columns[j] |= block.density.describe(parameters, position)
-    for j in model.schema.coded:
+    scored = {j for block in model.blocks if not block.density.is_normalised for j in block.columns}
+    for j in (j for j in model.schema.coded if j not in scored):  # the others have no p(x_j | y)
         column = model.schema.columns[j]
         columns[j]["categories"] = list(column.labels)
         columns[j]["probability"] = np.exp(log_marginal_of_codes(model, j)).T

@@ -21,6 +21,7 @@ from posteriori.classifiers.mixture import MixtureModel
 from posteriori.javascript.joint import written_joint_model
 from posteriori.javascript.numbers import written_regressor
 from posteriori.javascript.values import MOST_NUMBERS, n_numbers, plain, written_array, written_cell, written_column
+from posteriori.kernels.loops.forests import ARITHMETIC, GEOMETRIC, SUM
 from posteriori.model import FactorWeights, GenerativeModel, Pool
 from posteriori.model_cost import Language, require_affordable_export
 from posteriori.networks import BayesianNetwork
@@ -98,6 +99,7 @@ FIELDS: dict[type[Any], tuple[str, ...]] = {
     densities.Presence: ("present", "absent"),
     densities.RandomTrees: ("cardinalities", "mass", "prior"),  # and more, by `_trees`
     densities.ScaledMultinomial: ("log_probability",),
+    densities.SummedTrees: ("cardinalities",),  # and more, by `_trees`
     densities.Tree: ("continuous", "cardinalities", "parents", "start", "table", "centre", "normal"),
     densities.KDependence: ("parents", "cardinalities", "order", "offsets", "log_probability"),
     densities.MultivariateGaussian: ("mean", "covariance", "degrees", "spread", "constant"),
@@ -105,6 +107,7 @@ FIELDS: dict[type[Any], tuple[str, ...]] = {
 # The fields that no posterior depends on, that `_trees` writes, or that hold what other fields are derived from.
 UNREAD = {"cuts", "shared", "edge_weights", "mean_total", "mean_exposure"}
 UNREAD |= {"trees", "geometric", "counts", "strengths", "smoothing"}
+_COMBINE = {ARITHMETIC: "arithmetic", GEOMETRIC: "geometric", SUM: "sum"}
 
 
 def to_javascript(model: OfClasses | Regressor | JointModel | BayesianNetwork) -> str:
@@ -292,7 +295,7 @@ def _density(density: Any, parameters: Any) -> dict[str, Any]:
     elif type(density) in FIELDS:
         read = parameters.tables if isinstance(density, densities.KDependence) else parameters
         written = {name: plain(getattr(read, name)) for name in FIELDS[type(density)]}
-        if isinstance(density, densities.RandomTrees):
+        if isinstance(density, densities.RandomTrees | densities.SummedTrees):
             written |= _trees(parameters)
     else:
         raise ValueError(
@@ -319,7 +322,7 @@ def _trees(parameters: Any) -> dict[str, Any]:
         "roots": written_array(structure.roots),
         "ordered": written_array(structure.ordered),
         "sides": written_array(structure.sides),
-        "combine": "geometric" if parameters.geometric else "arithmetic",
+        "combine": _COMBINE[parameters.combine],
     }
 
 

@@ -342,9 +342,11 @@ class GenerativeModel:
         for block in self.blocks:
             if not block.density.is_normalised:
                 names = quote(self.schema.columns[j].name for j in block.columns)
+                of_words = block.density.kind == "counts"
+                instead = 'use distributions="multinomial"' if of_words else 'use combine="conditional"'
                 raise ValueError(
                     f"the {block.density.name} scores of {names} are not a density, so that there is no log p(x); "
-                    'use distributions="multinomial"'
+                    f"{instead}"
                 )
         return log_sum(self.log_joint(batch))
 

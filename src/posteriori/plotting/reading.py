@@ -223,9 +223,9 @@ class Feature:
         return float(ranges.lowest[self.position]), float(ranges.highest[self.position])
 
     def sample(self, label: Array) -> Array:
-        """Sample one cell per given class from each model, (M, n), with a fixed seed."""
+        """Sample one cell per given class from each model that has a share of p(x), (M, n), with a fixed seed."""
         drawn = []
-        for model in self.fitted.models:
+        for model in (self.fitted.models[m] for m in np.flatnonzero(self.fitted.shares)):
             rng = np.random.default_rng(0)
             drawn.append(draw_rows(model, draw_components(model, label, rng), rng)[self.position])
         return np.stack(drawn)

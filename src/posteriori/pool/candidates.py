@@ -20,9 +20,9 @@ from posteriori.learning.fold_fits import CrossFitted
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.learning.work_bounds import reasons_against_plans
 from posteriori.model import clip_log_posteriors
-from posteriori.model_cost import TableSummary
+from posteriori.model_cost import Language, TableSummary
 from posteriori.pool.parameters import PoolParameters
-from posteriori.registry import ModelSpec, find_model, member_models, pool_candidates
+from posteriori.registry import ModelSpec, find_language, find_model, member_models, pool_candidates
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema, quote
 from posteriori.tables.progress import report_score, without_passes
@@ -34,6 +34,7 @@ OF_COUNTS = frozenset(entry.density.name for entry in REGISTRY if entry.density.
 CANNOT_FIT = (ValueError, MemoryError)
 TYPICAL_OF_FOREST = 4.0
 RESIDUAL = "residual trees"
+SURE = 0.8  # of the room in a language: the size of trees of all rows is a forecast
 USUAL_FOLDS = 5  # for which candidates are selected: more folds leave no candidate out
 
 
@@ -44,6 +45,7 @@ class Candidates:
     recipes: dict[str, Recipe]  # by name
     declined: dict[str, str] = field(default_factory=dict)  # why a model does not apply to the columns, by name
     too_costly: dict[str, str] = field(default_factory=dict)  # which limit of cost a model exceeds, by name
+    reserved: float = 0.0  # the size in the language of the pool that trees on what the others leave may have
 
     @property
     def skipped(self) -> dict[str, str]:
@@ -63,7 +65,7 @@ class Candidates:
     def without(self, reasons: Mapping[str, str]) -> Candidates:
         """Return the candidates except for those that cost too much, by name."""
         kept = {name: one for name, one in self.recipes.items() if name not in reasons}
-        return Candidates(kept, self.declined, self.too_costly | dict(reasons))
+        return replace(self, recipes=kept, too_costly=self.too_costly | dict(reasons))
 
 
 @dataclass(frozen=True)
@@ -127,23 +129,27 @@ class MemberOptions:
         return found.with_(**changed)
 
 
-def select_candidates(table: TableSummary, options: MemberOptions) -> Candidates:
+def select_candidates(table: TableSummary, options: MemberOptions, language: Language | None = None) -> Candidates:
     """Return the models of the registry that a pool tries on a table.
 
     Notes
     -----
     A model is left out if it declines the columns, if it cannot do what the options ask for, if a candidate that sees
-    the table alike is tried (`ModelSpec.stands_in_for`), or if its `Cost` exceeds a limit: 40 million cells in tables
+    the table alike is tried (`ModelSpec.stands_in_for`), if it is a sum of trees that the language of the pool has no
+    room for, or if its `Cost` exceeds a limit: 40 million cells in tables
     of pairs of columns, 60 times the lookups of naive Bayes per row, 20 million cells in covariances, or 100 seconds of
     EM where numbers are missing.
     """
     recipes: dict[str, Recipe] = {}
     declined, too_costly = {}, {}
+    of_sum = 0.0 if language is None or language.size_of_sum is None else language.size_of_sum(table)
     candidates = pool_candidates(counts=table.n_counts > 0)
     for name in sorted(candidates, key=lambda name: len(candidates[name].stands_in_for)):  # stand-ins last
         spec = candidates[name]
         alike = [other for other in spec.stands_in_for if other in recipes and table.n_rows >= spec.stands_in_from]
         reason = spec.decline(table) or options.reason_against(spec)
+        if reason is None and language is not None and name == RESIDUAL and of_sum > SURE * language.most:
+            reason = language.too_large(of_sum)
         reason = reason or (f"{alike[0]!r} sees the table alike" if alike else None)
         if reason is not None:
             declined[name] = reason
@@ -153,7 +159,8 @@ def select_candidates(table: TableSummary, options: MemberOptions) -> Candidates
             too_costly[name] = reason
         else:
             recipes[name] = options.recipe(spec)
-    return Candidates({name: recipes[name] for name in candidates if name in recipes}, declined, too_costly)
+    in_order = {name: recipes[name] for name in candidates if name in recipes}
+    return Candidates(in_order, declined, too_costly, of_sum if RESIDUAL in in_order else 0.0)
 
 
 def is_residual(recipe: Recipe) -> bool:
@@ -239,7 +246,8 @@ def candidates_of(
     options = options_of(asked, folded.source.schema, common)
     if not asked.selects:
         return Candidates(resolve_members(asked.members, options))
-    selected = select_candidates(summary, options)
+    language = None if asked.language is None else find_language(asked.language)
+    selected = select_candidates(summary, options, language)
     if asked.time_budget is None:
         usual = replace(folded.work_counts, folds=min(folded.folds, USUAL_FOLDS))
         selected = selected.without(reasons_against_plans(selected.plans(folded), folded.source.schema, usual))

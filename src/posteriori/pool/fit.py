@@ -49,7 +49,6 @@ from posteriori.tables.progress import plan_steps, start_progress, step, without
 from posteriori.user_warnings import warn
 
 _POOL = "pool"
-NOTHING_LEFT = "no tree predicts better the rows that it has not seen"
 _MOST_REPEATS = 3
 _JUDGED = (400, 5000)  # rows that judge the trees on what the members leave, at least and at most
 _SUREST = np.log(1e-6)  # the least log p of a class that they start from
@@ -86,10 +85,8 @@ def fit(recipe: Recipe, data: Data, progress: Callable[[int], None] | None = Non
             apart = _Apart.of(whole, weights.fits)
             late = asked.time_budget is not None and TimeBudget(asked.time_budget, begun).left() <= 0
             found = None if late else _with_residual(weights, apart, residual)
-            if found is None:
-                left_out = f"too little time is left of the budget of {asked.time_budget:g} s" if late else NOTHING_LEFT
-                chosen = replace(chosen, skipped=chosen.skipped | {RESIDUAL: left_out})
-            weights = found or _with_all_rows(weights, apart)
+            chosen = _without_residual(asked, chosen, weights, apart, found, late=late)
+            weights = _with_all_rows(weights, apart) if found is None or RESIDUAL in chosen.skipped else found
         weights = _with_partial(asked, weights, read.prior)
         evaluated = _evaluate(asked, read, weights)
         pool = _value(recipe, read, weights, evaluated)
@@ -188,7 +185,7 @@ def _useful(
     fits, note = fitter.fit(cheap), ""
     trial = try_costly(costly, fits, folded, asked.penalty_on(folded))
     if language is not None:
-        taken = sum(language.size(one.full.model) for one in fits.fitted)
+        taken = candidates.reserved + sum(language.size(one.full.model) for one in fits.fitted)
         trial, note = trial.with_room(language, taken, folded.n_labelled, folded.folds)
     if trial.kept:
         fits = fits.joined(fitter.fit(trial.kept)).in_order(recipes)
@@ -217,10 +214,18 @@ def _written_in(asked: PoolParameters, language: Language, chosen: _Chosen, fold
     if len(reasons) == len(models):
         raise ValueError(f"no candidate can be written in {asked.language}: {'; '.join(sentences)}")
     loss, risen, error = cost_of_leaving_out(fits, reasons, folded, asked.penalty_on(folded))
-    cost = f"the log-loss of the pool, {loss:.4f}, is higher by {risen:.4f} ± {error:.4f} for it"
-    note = "; ".join(filter(None, [chosen.note, *sentences, cost]))
+    note = _noted(chosen.note, *sentences, _cost(loss, risen, error))
     kept = fits.in_order([name for name in fits.recipes if name not in reasons])
     return _Chosen(kept, chosen.skipped | reasons, note)
+
+
+def _cost(loss: float, risen: float, error: float) -> str:
+    """Return by how much the log-loss rises without a member, in a sentence."""
+    return f"the log-loss of the pool, {loss:.4f}, is higher by {risen:.4f} ± {error:.4f} for it"
+
+
+def _noted(*sentences: str) -> str:
+    return "; ".join(filter(None, sentences))
 
 
 # Weights -----------------------------------------------------------------------------------------------------------
@@ -358,6 +363,29 @@ def _with_residual(weights: _Weights, apart: _Apart, recipe: Recipe) -> _Weights
     pool = replace(weights.pool, weight=np.append(weights.pool.weight, 1.0), bias=weights.pool.bias - log_prior)
     fitter = replace(weights.fitter, folded=judged, repeats=(), sampled=sampled)
     return _Weights(fits, fitter, _held_out_sample(fits.log_posterior, judged), pool, [pool])
+
+
+def _without_residual(
+    asked: PoolParameters, chosen: _Chosen, weights: _Weights, apart: _Apart, joined: _Weights | None, *, late: bool
+) -> _Chosen:
+    """Return the candidates with the reason against trees on what the members leave, if there is one."""
+    if joined is None:
+        reason = "no tree predicts better the rows that it has not seen"
+        if late:
+            reason = f"too little time is left of the budget of {asked.time_budget:g} s"
+        return replace(chosen, skipped=chosen.skipped | {RESIDUAL: reason})
+    if asked.language is None:
+        return chosen
+    language, models = find_language(asked.language), [fitted.full.model for fitted in joined.fits.fitted]
+    reasons = language.reasons_against({RESIDUAL: models[-1]}, sum(map(language.size, models[:-1])))
+    if not reasons:
+        return chosen
+    judged = joined.fitter.folded
+    without, together = weights.pool.log_posterior(apart.log_posterior), joined.pool.log_posterior(joined.log_posterior)
+    risen, error = loss_difference(judged.y_true, np.exp(without), np.exp(together), judged.weight)
+    loss = -float(judged.weight @ without[np.arange(len(without)), judged.y_true] / judged.weight.sum())
+    note = _noted(chosen.note, f"{RESIDUAL!r} is left out: {reasons[RESIDUAL]}", _cost(loss, risen, error))
+    return replace(chosen, skipped=chosen.skipped | reasons, note=note)
 
 
 # What is evaluated, and the value -------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from posteriori.learning.folds import stratified_folds, stratified_subsample
 from posteriori.learning.pool_weights import fit_pool
 from posteriori.model import GenerativeModel, clip_log_posteriors
 from posteriori.model_cost import Language
-from posteriori.pool.candidates import TYPICAL_OF_FOREST, CandidateFits, trees_of, typical_weights
+from posteriori.pool.candidates import SURE, TYPICAL_OF_FOREST, CandidateFits, trees_of, typical_weights
 from posteriori.support.typing import Array
 from posteriori.tables.progress import without_passes
 
@@ -48,13 +48,13 @@ class Trial:
     n_rows: int = 0  # that they were fitted to
     gain: str = ""  # what the trial shows, in a sentence
 
-    def with_room(self, language: Language, taken: int, n_rows: int, fewest: int) -> tuple[Trial, str]:
+    def with_room(self, language: Language, taken: float, n_rows: int, fewest: int) -> tuple[Trial, str]:
         """Return the trial with as many trees as a language has room for, and a sentence on the trees that it lacks.
 
         Parameters
         ----------
         language : Language
-        taken : int
+        taken : float
             The size of the other candidates.
         n_rows : int
             Of the table: a tree grows in proportion to the rows.
@@ -62,7 +62,7 @@ class Trial:
             With fewer trees a forest is left out.
         """
         kept, skipped, sentences = dict(self.kept), dict(self.skipped), []
-        room = _SURE * (language.most - taken) / max(len(kept), 1)
+        room = SURE * (language.most - taken) / max(len(kept), 1)
         for name, one in self.kept.items():
             wanted = trees_of(one, n_rows)
             per_tree = language.size(self.models[name]) / self.n_trees * max(n_rows / self.n_rows, 1.0)
@@ -71,19 +71,12 @@ class Trial:
                 continue
             if n_trees < fewest:
                 del kept[name]
-                about = f"{float(f'{per_tree * wanted:.2g}'):,.0f}"
-                skipped[name] = (
-                    f"it would have about {about} {language.unit} of {language.what} (limit {language.most:,} for "
-                    f"all); {self.gain}"
-                )
+                skipped[name] = f"{language.too_large(per_tree * wanted)}; {self.gain}"
                 sentences.append(f"{name!r} is left out: {skipped[name]}")
             else:
                 kept[name] = one.with_(n_trees=n_trees)
                 sentences.append(f"{name!r} has {n_trees} trees, not {wanted}: {language.what} has no room for more")
         return replace(self, kept=kept, skipped=skipped), "; ".join(sentences)
-
-
-_SURE = 0.8  # of the room: the size of a forest of all rows is a forecast
 
 
 def cost_of_leaving_out(

@@ -5,27 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from sqlglot import exp
 
-from posteriori.densities import RandomTreesParameters
+from posteriori.densities import RandomTreesParameters, SummedTreesParameters
+from posteriori.kernels.loops.forests import ARITHMETIC, SUM
 from posteriori.sql.dependence import CodeRows, log_sum_of
 from posteriori.sql.dialects import column, literal
 from posteriori.sql.factors import Factor, FactorContext
 
 
 def forest_factors(
-    context: FactorContext, columns: Sequence[int], parameters: RandomTreesParameters
+    context: FactorContext, columns: Sequence[int], parameters: RandomTreesParameters | SummedTreesParameters
 ) -> Iterator[Factor]:
     """Yield the mean over the trees of log Σ_l exp(w_l)·p(y | l) / p(y), over the leaves l that a row reaches.
 
+    Of a sum of trees it is the sum of exp(w_l) times the value of the leaf.
     w_l adds up along the path. Each step joins the nodes that rows have reached with their edges: one per child and
     range of codes, and both children for code 0, a missing cell.
     A reached node carries the column of its split.
     """
-    if not parameters.geometric:
+    if parameters.combine == ARITHMETIC:
         raise ValueError(
             f'{context.model} has the arithmetic mean of trees, which to_sql cannot write; use "geometric"'
         )
-    trees, n_classes = parameters.trees, len(parameters.prior)
+    trees, n_classes, is_sum = parameters.trees, len(parameters.prior), parameters.combine == SUM
     rows = CodeRows(context.steps, [context.cells.code(j) for j in columns], f"f{columns[0]}")
     classes = range(n_classes)
     base = rows.distinct()
@@ -33,16 +36,18 @@ def forest_factors(
     levels = _add_levels(rows, base, cells, parameters)
     leaves = rows.add_table("leaves", ["node", "tree", *(f"l{z}" for z in classes)], list(_leaves(parameters)))
     reached = rows.add("nodes", "\nUNION ALL\n".join(f"SELECT r, node, w FROM {level}" for level in levels))
-    terms = ", ".join(f"w + l{z} AS l{z}" for z in classes)
-    found = rows.add(
+    share = rows.dialect.written(exp.Exp(this=column("w")))
+    terms = ", ".join(f"{share} * l{z} AS s{z}" if is_sum else f"w + l{z} AS l{z}" for z in classes)
+    of_trees = rows.add(
         "found",
         f"SELECT nodes.r, tree, {terms}\nFROM {reached} AS nodes\n"
         f"INNER JOIN {leaves} AS leaves ON leaves.node = nodes.node",
     )
-    peaks = ", ".join(f"l{z}, MAX(l{z}) OVER (PARTITION BY r, tree) AS m{z}" for z in classes)
-    peaked = rows.add("peaked", f"SELECT r, tree, {peaks}\nFROM {found}")
-    sums = ", ".join(f"{log_sum_of(rows.dialect, z)} AS s{z}" for z in classes)
-    of_trees = rows.add("trees", f"SELECT r, tree, {sums}\nFROM {peaked}\nGROUP BY r, tree")
+    if not is_sum:
+        peaks = ", ".join(f"l{z}, MAX(l{z}) OVER (PARTITION BY r, tree) AS m{z}" for z in classes)
+        peaked = rows.add("peaked", f"SELECT r, tree, {peaks}\nFROM {of_trees}")
+        sums = ", ".join(f"{log_sum_of(rows.dialect, z)} AS s{z}" for z in classes)
+        of_trees = rows.add("trees", f"SELECT r, tree, {sums}\nFROM {peaked}\nGROUP BY r, tree")
     n_trees = rows.dialect.written(literal(float(trees.n_trees)))
     results = {f"z{z}": f"SUM(s{z}) / {n_trees}" for z in classes}
     for z, name in enumerate(rows.finish(of_trees, results, "\nGROUP BY r")):
@@ -56,7 +61,9 @@ def _add_cells(rows: CodeRows, base: str, n_columns: int) -> str:
     return rows.add("cells", f"SELECT r, j, CASE j {code_of} END AS code\nFROM {base} CROSS JOIN {positions}")
 
 
-def _add_levels(rows: CodeRows, base: str, cells: str, parameters: RandomTreesParameters) -> list[str]:
+def _add_levels(
+    rows: CodeRows, base: str, cells: str, parameters: RandomTreesParameters | SummedTreesParameters
+) -> list[str]:
     """Add the nodes that each row reaches, level by level, with the logs of their weights."""
     trees = parameters.trees
     of_node = trees.nodes[:, 0].tolist()
@@ -92,7 +99,7 @@ def _add_levels(rows: CodeRows, base: str, cells: str, parameters: RandomTreesPa
     return levels
 
 
-def _edges(parameters: RandomTreesParameters) -> Iterator[tuple[int | float, ...]]:
+def _edges(parameters: RandomTreesParameters | SummedTreesParameters) -> Iterator[tuple[int | float, ...]]:
     """Yield node, least and greatest code, child, the column that splits the child, and the log of the edge's weight.
 
     The weight is what the edge multiplies p(x) by. The column of a leaf is −1.
@@ -120,8 +127,8 @@ def _edges(parameters: RandomTreesParameters) -> Iterator[tuple[int | float, ...
                 yield node, code, code, *targets[side], log_share[side]
 
 
-def _leaves(parameters: RandomTreesParameters) -> Iterator[tuple[int | float, ...]]:
-    """Yield node, tree, and log p(y | node) − log p(y) of each leaf."""
+def _leaves(parameters: RandomTreesParameters | SummedTreesParameters) -> Iterator[tuple[int | float, ...]]:
+    """Yield node, tree, and log p(y | node) − log p(y), or the value, of each leaf."""
     trees = parameters.trees
     leaves = np.flatnonzero(trees.nodes[:, 0] < 0)
     of_tree = np.searchsorted(trees.roots, leaves, side="right") - 1

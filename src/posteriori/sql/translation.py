@@ -19,12 +19,13 @@ from posteriori.densities import (
     MultivariateGaussianParameters,
     RandomTreesParameters,
     SmoothedFamilies,
+    SummedTreesParameters,
     TreeParameters,
 )
 from posteriori.densities.registry import REGISTRY
 from posteriori.model import GenerativeModel, KnownCells, Pool
 from posteriori.model.pool import FLOOR
-from posteriori.model_cost import Language, require_affordable_export
+from posteriori.model_cost import Language, TableSummary, require_affordable_export
 from posteriori.scoring.decisions import Decision
 from posteriori.sql.dates import reason_against, require_dates
 from posteriori.sql.dialects import (
@@ -54,6 +55,8 @@ _PER_SLOT = 90  # of a cell of a table along a tree, with the messages of missin
 _PER_PARAMETER = 70  # of a parameter in an expression
 _PER_EXPRESSION = 180  # of a step of the sweep of a covariance
 _PER_SERIES = 2000  # of the logarithm of a rising factorial
+_PER_CUT = 50  # of the codes of a column of numbers
+_USUAL_TREES, _USUAL_LEAVES = 300, 31  # of a sum of trees, of 2,000 rows or more
 _PER_CLASS = 500  # of the columns of the result
 
 
@@ -74,6 +77,7 @@ def require_affordable_length(models: Mapping[str, GenerativeModel]) -> None:
 def estimate_length(model: GenerativeModel) -> int:
     """Return about how many characters the SELECT of a model has; it rises with each size of the parameters."""
     cells = sum(len(str(category)) + 16 for column in model.schema.columns for category in column.categories)
+    cells += _PER_CUT * sum(len(column.cuts or ()) for column in model.schema.columns)
     factors = sum(
         _length(parameters, block.density)
         for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True)
@@ -99,8 +103,22 @@ def reason_against_model(model: GenerativeModel) -> str | None:
     return None
 
 
+def forecast_length_of_sum(table: TableSummary) -> float:
+    """Return about how many characters the usual number of trees of a sum has, if all columns split alike."""
+    n_splits = _USUAL_TREES * (_USUAL_LEAVES - 1)
+    n_codes = sum(column.cardinality + 1 for column in table.columns if column.cardinality)
+    n_edges = n_splits * (4 + 2 * n_codes / max(len(table.columns), 1))
+    return _length_of_trees(n_edges, n_splits + _USUAL_TREES, table.n_classes)
+
+
 LANGUAGE = Language(
-    "the SELECT", "characters", MOST_CHARACTERS, estimate_length, reason_against_column, reason_against_model
+    "the SELECT",
+    "characters",
+    MOST_CHARACTERS,
+    estimate_length,
+    reason_against_column,
+    reason_against_model,
+    forecast_length_of_sum,
 )
 
 
@@ -144,12 +162,16 @@ def _(parameters: CompoundParameters, density: Any) -> float:
 
 
 @_length.register
-def _(parameters: RandomTreesParameters, density: Any) -> float:
+def _(parameters: RandomTreesParameters | SummedTreesParameters, density: Any) -> float:
     trees, n_classes = parameters.trees, len(parameters.prior)
     # An edge is 6 numbers, of which two are long. A split has two for its codes and two for a missing cell, and at most
     # two per category.
     n_edges = 2 * len(trees.sides) + 4 * (len(trees.nodes) - trees.n_leaves)
-    return float(_PER_NUMBER * (2 * n_edges + (n_classes + 1) * trees.n_leaves))
+    return _length_of_trees(n_edges, trees.n_leaves, n_classes)
+
+
+def _length_of_trees(n_edges: float, n_leaves: int, n_classes: int) -> float:
+    return float(_PER_NUMBER * (2 * n_edges + (n_classes + 1) * n_leaves))
 
 
 @_length.register

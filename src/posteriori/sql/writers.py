@@ -51,6 +51,7 @@ WRITERS: dict[type[Any], FactorWriter] = {
     densities.Presence: counts.presence_factors,
     densities.RandomTrees: forests.forest_factors,
     densities.ScaledMultinomial: counts.scaled_factors,
+    densities.SummedTrees: forests.forest_factors,
     densities.Tree: trees.tree_factors,
 }
 

@@ -20,8 +20,9 @@ export function typicalSteps(model, y, valuesOfColumn, drawn, found) {
   const columns = model.columns
     .map(({ name, kind }, j) => ({ name, isNumber: kind === "continuous", values: valuesOfColumn(model.columns[j]) }))
     .filter(({ values }) => values.length);
-  const quick = model.models.filter((of) => !of.blocks.some(isForest));
-  const searches = (quick.length ? quick : model.models).map((of) => new Search(model.schema, of, y, columns, drawn));
+  const known = model.models.filter((of) => of.hasDensity);
+  const quick = known.filter((of) => !of.blocks.some(isForest));
+  const searches = (quick.length ? quick : known).map((of) => new Search(model.schema, of, y, columns, drawn));
   const score = (row) =>
     columns.reduce(
       (sum, { name, isNumber }) => sum - (isNumber ? model.logDensity(new Map([[name, row.get(name)]])) : 0),

@@ -1,4 +1,4 @@
-// A forest of randomised trees, each a joint distribution over its leaves, the classes and the cells.
+// Forests: of randomised trees, each a joint distribution over its leaves, the classes and the cells; and sums of trees.
 
 import { logSum, numbersOf, slotOffsets } from "./arrays.js";
 
@@ -10,15 +10,19 @@ export class RandomTrees {
     this.nComponents = nComponents;
     this.d = written.cardinalities.length;
     this.offsets = slotOffsets(written.cardinalities);
-    this.mass = numbersOf(written.mass); // p(x_j) of each code
-    this.prior = numbersOf(written.prior);
+    this.setMasses(written);
     this.roots = written.roots.values.slice(0, -1);
     this.ordered = written.ordered.values; // whether a cut splits a column; others split by sets of categories
     this.sides = written.sides.values; // of each code of a split of categories: 1 is left, 2 is right, 0 is both
-    this.isGeometric = written.combine === "geometric";
+    this.isArithmetic = written.combine === "arithmetic";
     this.setNodes(written);
     this.setDistributions(numbersOf(written.given_leaf));
     this.setEdges();
+  }
+
+  setMasses({ mass, prior }) {
+    this.mass = numbersOf(mass); // p(x_j) of each code
+    this.prior = numbersOf(prior);
   }
 
   /** Fill the column of each node, −1 for a leaf; its cut, or the start of its sides; its left child; and its share. */
@@ -44,11 +48,9 @@ export class RandomTrees {
     for (let v = this.column.length - 1; v >= 0; v--) {
       if (this.column[v] < 0) leaf--;
       for (let z = 0; z < Z; z++) {
-        const [left, right] = [this.givenNode[this.child[v] * Z + z], this.givenNode[(this.child[v] + 1) * Z + z]];
+        const sides = [this.givenNode[this.child[v] * Z + z], this.givenNode[(this.child[v] + 1) * Z + z]];
         this.givenNode[v * Z + z] =
-          this.column[v] < 0
-            ? ofLeaves[leaf * Z + z]
-            : Math.log(this.share[v] * Math.exp(left) + (1 - this.share[v]) * Math.exp(right));
+          this.column[v] < 0 ? ofLeaves[leaf * Z + z] : this.mean([this.share[v], 1 - this.share[v]], sides);
       }
     }
   }
@@ -90,6 +92,11 @@ export class RandomTrees {
     return this.ordered[column] ? (code <= cut ? 1 : 2) : this.sides[cut + code];
   }
 
+  /** Return the mean of the nodes that a row reaches, with their shares. */
+  mean(shares, values) {
+    return Math.log(values.reduce((sum, value, k) => sum + shares[k] * Math.exp(value), 0));
+  }
+
   /** Return which nodes have a split below them whose cell the row has; only these need to be descended. */
   openNodes(codes) {
     const open = new Uint8Array(this.share.length);
@@ -121,13 +128,9 @@ export class RandomTrees {
       logs.push(log);
     }
     const total = logSum(logs);
-    const scores = new Float64Array(this.nComponents);
-    for (let z = 0; z < this.nComponents; z++) {
-      let sum = 0;
-      leaves.forEach((node, k) => (sum += Math.exp(logs[k] - total + this.givenNode[node * this.nComponents + z])));
-      scores[z] = Math.log(sum);
-    }
-    return { scores, log: total };
+    const shares = logs.map((log) => Math.exp(log - total));
+    const of = (z) => leaves.map((node) => this.givenNode[node * this.nComponents + z]);
+    return { scores: Float64Array.from({ length: this.nComponents }, (_, z) => this.mean(shares, of(z))), log: total };
   }
 
   /** Return log p(z | x) − log p(z) of the mean of the trees up to a constant, (Z,). */
@@ -136,12 +139,12 @@ export class RandomTrees {
     const mean = new Float64Array(this.nComponents);
     for (const root of this.roots) {
       const { scores } = this.scoreTree(root, codes, open);
-      const evidence = this.isGeometric ? 1 : this.prior.reduce((sum, p, z) => sum + p * Math.exp(scores[z]), 0);
+      const evidence = this.isArithmetic ? this.prior.reduce((sum, p, z) => sum + p * Math.exp(scores[z]), 0) : 1;
       scores.forEach(
-        (score, z) => (mean[z] += (this.isGeometric ? score : Math.exp(score) / evidence) / this.roots.length),
+        (score, z) => (mean[z] += (this.isArithmetic ? Math.exp(score) / evidence : score) / this.roots.length),
       );
     }
-    return this.isGeometric ? mean : mean.map(Math.log);
+    return this.isArithmetic ? mean.map(Math.log) : mean;
   }
 
   /** Return log p(x_j) of each cell, 0 where missing. */
@@ -165,7 +168,7 @@ export class RandomTrees {
    * missing cells (Aumann & Shapley).
    */
   logFactors(tile) {
-    if (!this.isGeometric) throw new Error("the arithmetic mean of trees is no sum of log factors");
+    if (this.isArithmetic) throw new Error("the arithmetic mean of trees is no sum of log factors");
     const { codes } = tile;
     const open = this.openNodes(codes);
     const factors = new Float64Array(this.nComponents * this.d);
@@ -200,11 +203,41 @@ export class RandomTrees {
     for (let z = 0; z < Z; z++) {
       const before = odds + this.givenNode[left * Z + z] - this.givenNode[(left + 1) * Z + z];
       const after = odds + a.value[z] - b.value[z];
-      const atLeft = meanSigmoid(before, after);
+      const atLeft = this.partOfLeft(node, before, after);
       a.value[z] = Math.log(1 - this.share[node]) + b.value[z] + softplus(after);
       for (let j = z * this.d; j < (z + 1) * this.d; j++) a.parts[j] = atLeft * a.parts[j] + (1 - atLeft) * b.parts[j];
     }
     return a;
+  }
+
+  /** Return the part that the left side has in an explanation, where log odds of the sides change from before to after. */
+  partOfLeft(node, before, after) {
+    return meanSigmoid(before, after);
+  }
+}
+
+/** Scores that are a sum over trees, so the mean of T times their values: no density. A missing cell takes both sides. */
+export class SummedTrees extends RandomTrees {
+  static normalised = false;
+
+  setMasses() {
+    this.mass = new Float64Array(this.offsets.at(-1)).fill(1); // a cell by itself adds nothing
+  }
+
+  setEdges() {
+    this.logEdge = new Float64Array(this.column.length);
+  }
+
+  mean(shares, values) {
+    return values.reduce((sum, value, k) => sum + shares[k] * value, 0);
+  }
+
+  partOfLeft(node) {
+    return this.share[node];
+  }
+
+  logDensity(tile) {
+    return this.logScores(tile);
   }
 }
 

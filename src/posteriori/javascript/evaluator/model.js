@@ -2,7 +2,7 @@
 
 import { logSum, numbersOf } from "./arrays.js";
 import { FamilyTables } from "./elimination.js";
-import { RandomTrees } from "./forest.js";
+import { RandomTrees, SummedTrees } from "./forest.js";
 import { MultivariateGaussian } from "./gaussian.js";
 import { Hints } from "./hints.js";
 import { Binned, Categorical, Gaussian, Missingness, Poisson, summed } from "./independent.js";
@@ -32,6 +32,7 @@ const DENSITIES = {
   Presence,
   RandomTrees,
   ScaledMultinomial,
+  SummedTrees,
   Tree,
 };
 
@@ -234,14 +235,17 @@ export class Classifier {
   /** Whether there is a log p(x). */
   get hasDensity() {
     const countsInPool = this.pool && this.schema.columns.some((column) => column.kind === "counts");
-    return !countsInPool && this.models.every((model) => model.hasDensity);
+    return !countsInPool && this.models.some((model) => model.hasDensity);
   }
 
-  /** The share of each model in the mixture that p(x) is, (M,). */
+  /** The share of each model in the mixture that p(x) is, (M,): 0 of one that is no density. */
   get shares() {
-    const weight = this.pool ? this.pool.weight : new Float64Array([1]);
-    const total = weight.reduce((sum, one) => sum + one, 0);
-    return weight.map((one) => (total > 0 ? one / total : 1 / weight.length));
+    const share = (weights) => {
+      const counted = Float64Array.from(weights, (weight, m) => (this.models[m].hasDensity ? weight : 0));
+      const total = counted.reduce((sum, one) => sum + one, 0);
+      return total > 0 ? counted.map((one) => one / total) : null;
+    };
+    return share(this.pool ? this.pool.weight : [1]) ?? share(this.models.map(() => 1));
   }
 
   /** Return the names of the columns in which a row holds a category that the model has not seen: it counts as missing. */
