@@ -37,6 +37,7 @@ _RATE = 0.05  # of Newton's step
 _RIDGE, _SMOOTH = 1.0, 10.0  # added to the Hessian, in rows: of every leaf, and of sets of categories
 _LEAVES, _FEWEST = (15, 31), (10.0, 20.0)  # the most leaves of a tree, the fewest rows of a leaf: of few rows, of many
 _MANY = 2000  # rows
+_LEAST_GAIN = 1e-6  # nats per row by which a tree lowers the loss at least
 _SURE = 1.0  # standard errors by which held-out rows have to be predicted better than without trees
 _ROWS, _COLUMNS = 0.8, 0.7  # shares that a tree grows on
 _STEPS = 4096  # per nat: values of leaves are rounded, which takes a third of the space
@@ -77,14 +78,25 @@ class SummedTreesParameters:
 
         That of a node above leaves is the mean over the leaves with their shares.
         """
+        trees, value = self.trees, self._value
+        of_roots = np.repeat(value[trees.roots[:-1]], np.diff(trees.roots), axis=0)
+        return np.asarray((value - of_roots) * trees.n_trees)
+
+    @property
+    def constant(self) -> Array:
+        """What the roots of all trees add, (Z,), which is not in f, so that nothing known has f = 0."""
+        return np.asarray(self._value[self.trees.roots[:-1]].sum(axis=0))
+
+    @cached_property
+    def _value(self) -> Array:
+        """The values of nodes, (nodes, Z)."""
         trees = self.trees
         value = np.zeros((len(trees.nodes), trees.change.shape[1]))
         value[trees.nodes[:, 0] < 0] = trees.change
         for at, right in reversed(list(trees.levels())):
             share = self.share[at, np.newaxis]
             value[at] = share * value[right - 1] + (1.0 - share) * value[right]
-        value -= np.repeat(value[trees.roots[:-1]], np.diff(trees.roots), axis=0)
-        return value * trees.n_trees
+        return value
 
     @property
     def given(self) -> Array:
@@ -409,7 +421,7 @@ def _enough(draws: _Draws, sums: Sequence[_Sum], most: int, map_folds: Callable[
         drawn = draws.of(turn)
         losses = np.concatenate(list(map_folds(lambda one, of_turn=drawn: one.add_tree(of_turn), sums)))
         first = losses if turn == 0 else first
-        if turn == 0 or losses.sum() < least.sum():
+        if turn == 0 or losses.sum() < least.sum() - _LEAST_GAIN * len(losses):
             best, least = turn, losses
         if turn - best >= _PATIENCE:
             break

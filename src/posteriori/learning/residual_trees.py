@@ -45,7 +45,8 @@ def fit_residual(folded: FoldedData, plan: Plan, log_p: Array) -> CrossFitted | 
     marked[folded.evaluated] = True
 
     def codes_of_evaluated(batch: Batch) -> Array:
-        return codes_of(block.tile(batch.rows(marked[batch.start : batch.start + len(batch)])))
+        tile: Any = block.tile(batch.rows(marked[batch.start : batch.start + len(batch)]))
+        return codes_of(tile)
 
     codes = np.concatenate(list(source.with_schema(schema).stream(codes_of_evaluated, "reading")))
     of_rows = np.zeros(len(codes), np.uint64), codes, folded.y_true.astype(np.int32), folded.weight

@@ -255,7 +255,7 @@ class Posterior:
         if self.pool is None:
             return self.models[0].log_evidence(batch)
         self.require_one_law("log p(x)")
-        mixing = np.flatnonzero(self.shares)
+        mixing = np.flatnonzero(self.shares).tolist()
         models = [self.models[m] for m in mixing]
         if self.log_prior is not None:
             models = [model.with_class_prior(self.log_prior) for model in models]

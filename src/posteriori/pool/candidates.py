@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from posteriori.densities import REGISTRY
-from posteriori.densities.tree_growing import trees_for
+from posteriori.densities.tree_growing import FEWEST_TREES, trees_for
 from posteriori.fitting.named_columns import column_of
 from posteriori.fitting.parameter_groups import Labels
 from posteriori.fitting.recipe import Recipe, recipe_of_classifier
@@ -61,6 +61,14 @@ class Candidates:
         others = {name: one for name, one in self.recipes.items() if not is_residual(one)}
         residual = next((one for one in self.recipes.values() if is_residual(one)), None)
         return (residual, replace(self, recipes=others)) if residual is not None and others else (None, self)
+
+    def with_fewer_trees(self, n_rows: int) -> Candidates:
+        """Return the candidates with half of the trees, where forests are grown once more on all rows in the end."""
+
+        def halved(one: Recipe) -> Recipe:
+            return one.with_(n_trees=max(trees_of(one, n_rows) // 2, FEWEST_TREES)) if _grows_freely(one) else one
+
+        return replace(self, recipes={name: halved(one) for name, one in self.recipes.items()})
 
     def without(self, reasons: Mapping[str, str]) -> Candidates:
         """Return the candidates except for those that cost too much, by name."""
@@ -171,6 +179,11 @@ def is_residual(recipe: Recipe) -> bool:
 def is_forest(recipe: Recipe) -> bool:
     """Whether a model is a forest of trees that are grown by themselves."""
     return "n_trees" in recipe.parameters and not is_residual(recipe)
+
+
+def _grows_freely(recipe: Recipe) -> bool:
+    """Whether a model is a forest whose number of trees suits the rows."""
+    return is_forest(recipe) and isinstance(recipe.parameters["n_trees"], str)
 
 
 def trees_of(recipe: Recipe, n_rows: int) -> int:
@@ -349,6 +362,14 @@ class CandidateFits:
             self.batch,
             self.failed | other.failed,
         )
+
+    def with_trees_of(self, asked: Candidates) -> CandidateFits:
+        """Return the fits with as many trees in their recipes as others have."""
+        n_trees = {name: one.parameters["n_trees"] for name, one in asked.recipes.items() if _grows_freely(one)}
+        recipes = {
+            name: one.with_(n_trees=n_trees[name]) if name in n_trees else one for name, one in self.recipes.items()
+        }
+        return replace(self, recipes=recipes)
 
     def in_order(self, names: Iterable[str]) -> CandidateFits:
         """Return those of the candidates that have one of some names, in the order of the names."""

@@ -20,7 +20,7 @@ from posteriori.learning.held_out_scores import score_batch
 from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.residual_trees import fit_residual
 from posteriori.learning.work_bounds import POOLING, affordable_folds, fitting_steps, total_work
-from posteriori.model import FLOOR, Pool, Posterior, clip_log_posteriors
+from posteriori.model import FLOOR, GenerativeModel, Pool, Posterior, clip_log_posteriors
 from posteriori.model_cost import Language
 from posteriori.model_selection.held_out_predictions import HeldOut, results_of
 from posteriori.model_selection.metrics import loss_difference, scores_of
@@ -75,7 +75,10 @@ def fit(recipe: Recipe, data: Data, progress: Callable[[int], None] | None = Non
     residual, candidates = candidates.apart() if asked.weighs else (None, candidates)
     folded, whole = (folded, None) if residual is None else _apart(asked, folded)
     fitter = CandidateFitter(folded, _repeats(asked, folded), sample_of(folded), progress)
-    chosen = _chosen(asked, fitter, candidates, begun)
+    judged = candidates if whole is None else candidates.with_fewer_trees(folded.n_labelled)
+    chosen = _chosen(asked, fitter, judged, begun)
+    if whole is not None:
+        chosen = replace(chosen, fits=chosen.fits.with_trees_of(candidates))
     warn_of_left_out(candidates.too_costly, chosen.fits.failed)
     # Many products of short rows, for which threads cost more than they save.
     with step(POOLING), one_blas_thread():
@@ -358,11 +361,18 @@ def _with_residual(weights: _Weights, apart: _Apart, recipe: Recipe) -> _Weights
         apart.batch.rows(sampled),
         weights.fits.failed,
     )
-    # Of weight 1, without its prior: the scores of the others are where the trees begin.
-    log_prior = np.maximum(fitted.full.model.class_log_prior, FLOOR)
-    pool = replace(weights.pool, weight=np.append(weights.pool.weight, 1.0), bias=weights.pool.bias - log_prior)
+    pool, without = (_with_trees(weights.pool, one.model) for one in (fitted.full, fitted.without[0]))
     fitter = replace(weights.fitter, folded=judged, repeats=(), sampled=sampled)
-    return _Weights(fits, fitter, _held_out_sample(fits.log_posterior, judged), pool, [pool])
+    return _Weights(fits, fitter, _held_out_sample(fits.log_posterior, judged), pool, [without])
+
+
+def _with_trees(pool: Pool, model: GenerativeModel) -> Pool:
+    """Return the pool with one more member of weight 1, without its prior: the trees begin at the scores of the others.
+
+    What their roots add is a bias.
+    """
+    bias = pool.bias - np.maximum(model.class_log_prior, FLOOR) + model.parameters[0].constant
+    return replace(pool, weight=np.append(pool.weight, 1.0), bias=bias)
 
 
 def _without_residual(
@@ -381,7 +391,10 @@ def _without_residual(
     if not reasons:
         return chosen
     judged = joined.fitter.folded
-    without, together = weights.pool.log_posterior(apart.log_posterior), joined.pool.log_posterior(joined.log_posterior)
+    without, together = (
+        weights.pool.log_posterior(apart.log_posterior),
+        joined.of_folds[0].log_posterior(joined.log_posterior),
+    )
     risen, error = loss_difference(judged.y_true, np.exp(without), np.exp(together), judged.weight)
     loss = -float(judged.weight @ without[np.arange(len(without)), judged.y_true] / judged.weight.sum())
     note = _noted(chosen.note, f"{RESIDUAL!r} is left out: {reasons[RESIDUAL]}", _cost(loss, risen, error))

@@ -239,10 +239,12 @@ def rescaled(weights: Mapping[str, float], kept: Sequence[str]) -> dict[str, flo
 
 
 def _taken_away(members: Mapping[str, Fitted]) -> Array:
-    """Return log p(y) of the trees on what the others leave, which is no part of the score of a pool, (C,); else 0."""
-    has_trees = RESIDUAL in members
-    model = members[RESIDUAL].model if has_trees else next(iter(members.values())).model
-    return np.maximum(model.class_log_prior, FLOOR) * has_trees
+    """Return what the biases take away for the trees on what the others leave, (C,): log p(y) less what roots add."""
+    if RESIDUAL not in members:
+        return np.zeros(next(iter(members.values())).model.n_classes)
+    model = members[RESIDUAL].model
+    taken: Array = np.maximum(model.class_log_prior, FLOOR) - model.parameters[0].constant
+    return taken
 
 
 def warn_of_unable(unable: Mapping[str, str]) -> None:

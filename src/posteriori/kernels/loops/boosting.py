@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posteriori.kernels.loops.descent import DEEPEST
+from posteriori.kernels.loops.forests import side_of
 from posteriori.kernels.loops.splitting import draw
 from posteriori.kernels.machine.compiling import kernel
 
@@ -299,9 +300,7 @@ def add_values(codes, nodes, share, sides, ordered, values, out):
             column = nodes[node, 0]
             while column >= 0:
                 code, cut, child = np.int64(codes[i, column]), nodes[node, 1], nodes[node, 2]
-                side = 0
-                if code > 0:
-                    side = (1 if code <= cut else 2) if ordered[column] else np.int64(sides[cut + code])
+                side = side_of(code, cut, ordered[column], sides)
                 if side == 0:
                     waiting[n_waiting], weights[n_waiting] = child + 1, w * (1.0 - share[node])
                     n_waiting += 1

@@ -17,7 +17,7 @@ from posteriori.kernels.machine.compiling import kernel
 
 
 @kernel(is_part=True)
-def _side(code, cut, is_ordered, sides):
+def side_of(code, cut, is_ordered, sides):
     """Return the side to which a code goes: 1 left, 2 right, 0 both."""
     if code == 0:
         return 0
@@ -55,7 +55,7 @@ def count_leaves(
                     node, w = waiting[n_waiting], weights[n_waiting]
                     column = nodes[node, 0]
                     while column >= 0:
-                        side = _side(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides)
+                        side = side_of(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides)
                         child = nodes[node, 2]
                         if side == 0:
                             waiting[n_waiting], weights[n_waiting] = child + 1, w * (1.0 - share[node])
@@ -120,7 +120,7 @@ def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, shar
             low, high = _cell_of_node(v, nodes, parent, low, high)
         at_left, at_right = 0.0, 0.0
         for code in range(low, high + 1):
-            mass_of_code, side = mass[starts[j] + code], _side(code, cut, ordered[j], sides)
+            mass_of_code, side = mass[starts[j] + code], side_of(code, cut, ordered[j], sides)
             at_left += mass_of_code if side == 1 else 0.0
             at_right += mass_of_code if side == 2 else 0.0
         if at_left == 0.0 or at_right == 0.0:
@@ -226,7 +226,7 @@ def _score_row(row, nodes, root, sides, ordered, share, log_edge, given_node, sc
         node, log_w = waiting[n_waiting], logs[n_waiting]
         column = nodes[node, 0]
         while column >= 0:
-            side, child = _side(np.int64(row[column]), nodes[node, 1], ordered[column], sides), nodes[node, 2]
+            side, child = side_of(np.int64(row[column]), nodes[node, 1], ordered[column], sides), nodes[node, 2]
             if side == 0:
                 waiting[n_waiting] = child + 1
                 logs[n_waiting] = log_w + math.log(1.0 - share[node])
@@ -311,7 +311,7 @@ def _mix_leaves(row, nodes, root, sides, ordered, share, edge, given, waiting, w
         node, w = np.uint64(waiting[n_waiting]), weights[n_waiting]
         column = nodes[node, 0]
         while column >= 0:
-            side, child = _side(np.int64(row[column]), nodes[node, 1], ordered[column], sides), nodes[node, 2]
+            side, child = side_of(np.int64(row[column]), nodes[node, 1], ordered[column], sides), nodes[node, 2]
             if side == 0:
                 waiting[n_waiting] = child + 1
                 weights[n_waiting] = w * (1.0 - share[node])
@@ -368,7 +368,7 @@ def explain_forest(codes, nodes, roots, sides, ordered, share, log_edge, given_n
                     for z in range(out.shape[1]):
                         value[at, z] = given_node[node, z]
                     continue
-                side = _side(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides)
+                side = side_of(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides)
                 if side > 0:
                     below -= 1
                     _add_split(at, below, visited, column, log_edge, given_node, value, parts)
@@ -392,7 +392,7 @@ def _visit(row, nodes, root, sides, ordered, visited):
         column = nodes[node, 0]
         if column < 0:
             continue
-        side = _side(np.int64(row[column]), nodes[node, 1], ordered[column], sides)
+        side = side_of(np.int64(row[column]), nodes[node, 1], ordered[column], sides)
         if side != 2:
             visited[n_visited] = nodes[node, 2]
             n_visited += 1

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from posteriori.kernels.loops.back_off import halfway, with_pseudo_rows
-from posteriori.kernels.loops.forests import _side, level_of
+from posteriori.kernels.loops.forests import level_of, side_of
 from posteriori.kernels.machine.compiling import kernel
 
 
@@ -93,7 +93,7 @@ def follow_paths(codes, component, nodes, roots, sides, ordered, weight, n_level
                     level[end], own[end], total[end] = level_of(n, n_levels), weight[node, component[i]], n
                 end += 1
                 column = nodes[node, 0]
-                side = _side(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides) if column >= 0 else 0
+                side = side_of(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides) if column >= 0 else 0
                 node = np.int64(nodes[node, 2]) + side - 1 if side > 0 else np.int64(-1)
     starts[len(codes) * n_trees] = end
     return 0

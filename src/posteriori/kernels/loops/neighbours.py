@@ -3,7 +3,7 @@
 import numpy as np
 
 from posteriori.kernels.loops.descent import DEEPEST, NO_LEAF, descend, make_scratch
-from posteriori.kernels.loops.forests import _side
+from posteriori.kernels.loops.forests import side_of
 from posteriori.kernels.machine.compiling import kernel
 
 _GUESSES = 4096  # equal parts of the edges
@@ -62,7 +62,7 @@ def _add_leaves(row, t, of_leaf, nodes, roots, sides, ordered, share, starts, ro
         node, w = waiting[n_waiting], weights[n_waiting]
         column = nodes[node, 0]
         while column >= 0:
-            side, child = _side(np.int64(row[column]), nodes[node, 1], ordered[column], sides), nodes[node, 2]
+            side, child = side_of(np.int64(row[column]), nodes[node, 1], ordered[column], sides), nodes[node, 2]
             if side == 0:
                 waiting[n_waiting], weights[n_waiting] = child + 1, w * (1.0 - share[node])
                 n_waiting += 1
@@ -157,7 +157,7 @@ def mean_of_leaves(codes, nodes, roots, sides, ordered, share, value, out):
                 node, w = waiting[n_waiting], weights[n_waiting]
                 column = nodes[node, 0]
                 while column >= 0:
-                    side = _side(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides)
+                    side = side_of(np.int64(codes[i, column]), nodes[node, 1], ordered[column], sides)
                     child = nodes[node, 2]
                     if side == 0:
                         waiting[n_waiting], weights[n_waiting] = child + 1, w * (1.0 - share[node])
