@@ -62,7 +62,7 @@ def test_a_saved_pool_predicts_the_same(pool, tmp_path):
     assert_array_equal(po.load(tmp_path / "pool.posteriori").predict_proba(X), pool.predict_proba(X))
 
 
-def test_members_learn_from_the_rows_that_judge_the_trees_as_well(pool):
+def test_members_learn_from_the_rows_apart_as_well(pool):
     X, y = rule()
     alone = po.NaiveBayes().fit(X, y)
     assert_allclose(pool.members_["nb"].predict_proba(X), alone.predict_proba(X), atol=1e-12)
@@ -102,7 +102,7 @@ def test_more_rows_leave_the_trees_as_they_are():
     assert pool.members_[RESIDUAL].model_.parameters[0].trees == before
 
 
-def test_merged_pools_of_other_trees_lose_them_and_stay_calibrated():
+def test_merged_pools_of_other_trees_lose_them():
     skewed = []
     for seed in (6, 7):
         X, y = rule(3000, seed)
@@ -115,7 +115,7 @@ def test_merged_pools_of_other_trees_lose_them_and_stay_calibrated():
     assert_allclose(merged.predict_proba(X).mean(axis=0), [(y == "no").mean(), (y == "yes").mean()], atol=0.05)
 
 
-def test_rows_kept_apart_are_of_their_own_groups_and_leave_a_row_of_each_class():
+def test_rows_apart_are_of_their_own_groups():
     X, y = rule(300)
     y = np.where(np.arange(300) == 7, "rare", y)
     rows = read_first_rows(po.NaiveBayes().recipe, X, y)

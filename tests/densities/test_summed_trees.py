@@ -51,7 +51,7 @@ def value_of(parameters, node, row):
     return value_of(parameters, child + side - 1, row)
 
 
-def test_scores_are_sums_over_trees_of_the_mean_of_the_leaves_that_a_row_reaches():
+def test_scores_are_sums_of_the_leaves_that_a_row_reaches():
     density, parameters = grown(*draw_rows())
     tile = every_row(with_missing=True)
     trees = parameters.trees
@@ -166,7 +166,7 @@ def test_where_nothing_can_be_learned_no_tree_stays():
 
 @given(st.integers(0, 1000))
 @settings(max_examples=10, deadline=None)
-def test_the_order_of_rows_columns_categories_and_classes_changes_nothing(seed):
+def test_no_order_of_rows_columns_and_classes_matters(seed):
     rng = np.random.default_rng(seed)
     tile, labels = draw_rows(150, seed)
     start = rng.normal(size=(150, Z))

@@ -74,7 +74,7 @@ class SummedTreesParameters:
 
     @cached_property
     def given_node(self) -> Array:
-        """What the nodes add to log p(y | x), less that of their root, times the number of trees, (nodes, Z).
+        """The change of log p(y | x) by each node, less that of its root, times the number of trees, (nodes, Z).
 
         That of a node above leaves is the mean over the leaves with their shares.
         """
@@ -84,7 +84,7 @@ class SummedTreesParameters:
 
     @property
     def constant(self) -> Array:
-        """What the roots of all trees add, (Z,), which is not in f, so that nothing known has f = 0."""
+        """The sum of the values of all roots, (Z,), which is not in f, so that nothing known has f = 0."""
         return np.asarray(self._value[self.trees.roots[:-1]].sum(axis=0))
 
     @cached_property
@@ -317,7 +317,7 @@ def _with_equal_rows_in_order(dealt: DealtRows, start: Array) -> DealtRows:
 
 @dataclass(frozen=True)
 class _Draws:
-    """What each tree draws, alike for all folds."""
+    """The draws of each tree, alike for all folds."""
 
     n: int
     d: int

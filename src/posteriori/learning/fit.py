@@ -334,7 +334,7 @@ def learn_from_all(source: LabelledSource, plans: Sequence[Plan], earlier: Seque
     """Return the fits of all rows that keep what fits of most of them chose: cut points and structures.
 
     Closed forms add up the statistics of all rows; EM and learned weights go on from the earlier model. A forest is
-    grown anew: leaves that are as small as its cannot be divided by rows that come later.
+    grown again: leaves that are as small as its cannot be divided by rows that come later.
     """
     models = [fit.model for fit in earlier]
     grows = [any(isinstance(block.density, RandomTrees) for block in plan.blocks) for plan in plans]

@@ -145,7 +145,7 @@ class FoldedData:
     def apart(self, share: float, random_state: int) -> tuple[FoldedData, FoldedData]:
         """Return the rows with a share of the evaluated ones at weight 0, and all rows, with these in the one fold.
 
-        The others are dealt to folds anew. Rows of one group are in one part, and a class keeps some of its rows.
+        The others are dealt to folds again. Rows of one group are in one part, and a class keeps some of its rows.
         """
         parts = self if self.group is not None else self.dealt(round(1.0 / share), random_state)
         held_out = parts.fold == 0

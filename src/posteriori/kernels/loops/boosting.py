@@ -21,7 +21,7 @@ _GRADIENT, _HESSIAN, _ROWS = 0, 1, 2  # the sums of a histogram
 
 
 class Leaf(NamedTuple):
-    """What the search for the split of a leaf uses: limits, and arrays that every leaf writes to.
+    """The limits of the search for the split of a leaf, and arrays that every leaf writes to.
 
     Attributes
     ----------
