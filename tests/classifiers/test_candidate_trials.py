@@ -98,7 +98,7 @@ def rare_rule(n, seed):
 
 
 def test_a_trial_on_a_part_finds_a_gain_that_needs_many_rows(parts):
-    n = 11_000
+    n = 12_000
     model = po.GenerativeClassifier().fit(*rare_rule(n, 1))
     assert "forest mixed" in model.members_
     assert len(parts) > 1

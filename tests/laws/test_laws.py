@@ -36,6 +36,7 @@ REFUSED = {
 NOT_IN_PROPORTION = {
     "pool": "the penalty of its weights fades, and folds are dealt by the hashes of weights",
     "mixture": DRAWS["mixture"],
+    "residual trees": "trees are grown until held-out rows are predicted best",
     **{name: "trees grow at random, until leaves are pure" for name in CASES if name.startswith("forest")},
     **{
         name: "the penalty of learned weights fades, and weights that separate the classes grow without limit"

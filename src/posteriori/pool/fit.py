@@ -51,6 +51,7 @@ from posteriori.user_warnings import warn
 _POOL = "pool"
 _MOST_REPEATS = 3
 _JUDGED = (400, 5000)  # rows that judge the trees on what the members leave, at least and at most
+_FEWEST_GROUPS = 3  # folds of groups, of which one is kept apart
 _SUREST = np.log(1e-6)  # the least log p of a class that they start from
 
 
@@ -73,6 +74,9 @@ def fit(recipe: Recipe, data: Data, progress: Callable[[int], None] | None = Non
     shape = folded.source.table.n_rows, len(folded.source.schema.columns)
     plan_steps(fitting_steps(*shape, len(folded.evaluated), len(candidates.recipes), folded.folds))
     residual, candidates = candidates.apart() if asked.weighs else (None, candidates)
+    if residual is not None and folded.group is not None and folded.folds < _FEWEST_GROUPS:
+        reason = f"one of {folded.folds} folds of groups would have to be kept from the others"
+        residual, candidates = None, replace(candidates, declined=candidates.declined | {RESIDUAL: reason})
     folded, whole = (folded, None) if residual is None else _apart(asked, folded)
     fitter = CandidateFitter(folded, _repeats(asked, folded), sample_of(folded), progress)
     judged = candidates if whole is None else candidates.with_fewer_trees(folded.n_labelled)

@@ -239,7 +239,7 @@ def rescaled(weights: Mapping[str, float], kept: Sequence[str]) -> dict[str, flo
 
 
 def _taken_away(members: Mapping[str, Fitted]) -> Array:
-    """Return the part of the biases that belongs to the trees on what the others leave, (C,): log p(y) less the roots."""
+    """Return the bias that belongs to the trees on what the others leave, (C,): log p(y) less the sum of the roots."""
     if RESIDUAL not in members:
         return np.zeros(next(iter(members.values())).model.n_classes)
     model = members[RESIDUAL].model
