@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+import posteriori as po
 from posteriori import kernels
 from posteriori.densities import SummedTrees, summed_trees
 from posteriori.densities.refinement import finish
@@ -187,6 +188,16 @@ def test_one_class_or_constant_columns_have_no_trees():
     for rows, of_rows in ((tile, one), (Codes(np.ones((60, 3), np.uint8), CARDINALITIES), labels)):
         density, parameters = grown(rows, of_rows)
         assert not density.log_density(parameters, rows).any()
+
+
+def test_a_model_has_no_p_of_x_and_y():
+    X, y = [["a", "u"], ["b", "v"], ["a", "v"], ["b", "u"]] * 10, ["same", "same", "other", "other"] * 10
+    model = po.GenerativeForest(20, combine="sum").fit(X, y)
+    assert model.predict(X[:4]).tolist() == y[:4]
+    with pytest.raises(ValueError, match=r"no p\(x, y\); use predict_log_proba"):
+        model.predict_joint_log_proba(X)
+    with pytest.raises(ValueError, match="splits is of trees that are grown by themselves"):
+        po.GenerativeForest(combine="sum", splits="best").fit(X, y)
 
 
 def test_rows_cannot_be_drawn():

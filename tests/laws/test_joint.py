@@ -46,11 +46,13 @@ FORESTS = _having(
     ("conditional", "geometric", "arithmetic"),
     "the posterior is a mean of those of the trees; p(x, y) is their mixture",
 )
+SUMS = _having("combine", ("sum",), "a sum of trees has no p(x, y)")
 # The models whose `predict_proba` is not p(x, y) / p(x), with the reason. Their p(x, y) keeps the laws.
 NOT_OF_JOINT = {
     "pool": "a logarithmic pool multiplies the posteriors of its members; p(x) is that of their mixture",
     **FORESTS,
     **WEIGHTED,
+    **SUMS,
 }
 INFORMATIVE = {"nb informative": "whether a cell is missing is evidence, so that a row without cells is not unknown"}
 NOT_REFITTED = {
@@ -61,12 +63,12 @@ WITHOUT_A_ROW = "leave-one-out takes away a row with its whole weight, of equal 
 NOT_REPEATED = {
     **dict.fromkeys(WEIGHTED, WITHOUT_A_ROW),
     **_having("backoff", ("learned",), WITHOUT_A_ROW),
-    **dict.fromkeys(FORESTS, "a row of weight 2 is in one fold, two rows may be in two"),
+    **dict.fromkeys([*FORESTS, *SUMS], "a row of weight 2 is in one fold, two rows may be in two"),
     "pool": "folds and leave-one-out take a row with its whole weight",
     "mixture": "it starts from random rows, and repeated rows are drawn otherwise",
     "nb components": "EM starts from random rows, and repeated rows are drawn otherwise",
 }
-ENUMERABLE = [name for name in CASES if name not in {"pool", "mixture"}]  # these have p(x), and no p(x, y)
+ENUMERABLE = [name for name in CASES if name not in {"pool", "mixture", *SUMS}]  # these have no p(x, y)
 
 
 def make_rows(n=90, seed=0, missing=0.1):
@@ -124,7 +126,7 @@ def test_p_x_sums_to_one(name):
     assert np.exp(fitted(name).score_samples(every_row())).sum() == pytest.approx(1.0, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", parameters(name for name in CASES if name not in INFORMATIVE))
+@pytest.mark.parametrize("name", parameters(name for name in CASES if name not in {*INFORMATIVE, *SUMS}))
 def test_a_missing_cell_is_summed_out(name):
     model, rows = fitted(name), every_row(with_missing=True)
     sums = [completions(row) for row in rows.rows()]
@@ -160,7 +162,7 @@ def test_nothing_known_gives_the_prior(name, with_priors):
 
 
 @pytest.mark.parametrize("with_priors", [False, True], ids=["", "priors"])
-@pytest.mark.parametrize("name", parameters())
+@pytest.mark.parametrize("name", parameters(name for name in CASES if name not in SUMS))
 def test_samples_have_the_distribution_of_the_model(name, with_priors):
     if with_priors and name == "mixture":
         pytest.skip("it has no classes")

@@ -209,7 +209,15 @@ class GenerativeEstimator(Classifier, OneModel):
 
     @supports_partitions("joint_log_probability")
     def predict_joint_log_proba(self, X: Any) -> Array:
-        """Return log p(x, y) = log p(y) + log p(x | y) in nats, (n, C), with missing cells integrated out."""
+        """Return log p(x, y) = log p(y) + log p(x | y) in nats, (n, C), with missing cells integrated out.
+
+        Raises
+        ------
+        ValueError
+            The model is a sum of trees, which has no p(x, y).
+        """
+        if self.model_.is_sum_of_trees:
+            raise ValueError("a sum of trees has no p(x, y); use predict_log_proba for log p(y | x)")
         return self._source(X).map(self.model_.log_joint)
 
     def to_network(self) -> BayesianNetwork:

@@ -72,7 +72,7 @@ def _collect_first(recipe: Recipe, X: Any, y: Any, sample_weight: Any, classes: 
 def _collected(recipe: Recipe, X: Any, y: Any, sample_weight: Any, classes: Any, complete: bool) -> CollectedRows:
     """Read rows, choose the cut points of binned columns, and collect the statistics."""
     rows = read_first_rows(recipe, X, y, sample_weight, classes=classes, complete=complete)
-    if recipe.leaves_rows_out and rows.source.label_model is None:  # of two copies, one shows the model the other
+    if recipe.counts_copies_once and rows.source.label_model is None:  # of two copies, one shows the model the other
         rows, _ = count_rows(replace(rows, source=rows.source.cached()), rows.y_true)
     return collected(recipe, rows, complete)
 

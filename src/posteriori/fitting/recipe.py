@@ -187,6 +187,11 @@ class Recipe:
         return bool(self.family.takes_two_values) if stated is None else self.columns.is_automatic
 
     @property
+    def counts_copies_once(self) -> bool:
+        """Whether rows judge what others have learned, so that copies of them would judge themselves."""
+        return bool(self.leaves_rows_out) or self.parameters.get("combine") == "sum"
+
+    @property
     def leaves_rows_out(self) -> str:
         """The parameter that is learned from leave-one-out predictions, for messages; empty if none is."""
         if self.learns_backoff:
