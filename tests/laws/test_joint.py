@@ -264,4 +264,6 @@ def test_javascript_gives_the_posterior_and_density_of_each_row(name, in_javascr
     model, rows = fitted(name), every_row(with_missing=True)
     posterior = np.exp([np.array(row["log_posterior"], np.float64) for row in found[name]])
     assert_allclose(posterior, model.predict_proba(rows), atol=1e-9)
+    if name in SUMS:
+        return
     assert_allclose([row["log_density"] for row in found[name]], model.score_samples(rows), atol=1e-9)
