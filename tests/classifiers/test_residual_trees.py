@@ -130,3 +130,41 @@ def test_rows_apart_are_of_their_own_groups():
         assert others.n_labelled == len(others.evaluated)
         if given is not None:
             assert len(set(groups[apart]) & set(groups[others.evaluated])) <= 1  # that of the only row of a class
+
+
+def test_members_leave_rows_without_label_out():
+    X, y = rule(1500)
+    labels = np.where(np.arange(1500) % 10 == 0, None, y)
+    pool = po.GenerativeClassifier(["nb", "cells", RESIDUAL], labels=po.Labels(unlabelled="learn")).fit(X, labels)
+    assert {"cells", RESIDUAL} <= set(pool.members_)
+    assert loss(pool, *rule(seed=1)) < 0.4
+
+
+def test_a_rule_over_two_columns_alone_is_found():
+    X, y = rule(2100)
+    X, y = X.filter(pl.col("kind") == "blue").select("a", "b"), y[(X["kind"] == "blue").to_numpy()]
+    assert RESIDUAL in po.GenerativeClassifier(MEMBERS).fit(X, y).members_
+
+
+def test_a_report_is_of_the_rows_that_were_kept_apart(pool, tmp_path):
+    X, y = rule()
+    po.report(pool, X, y, tmp_path / "report.html")
+    assert "kept from the models" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_new_rows_of_one_class_move_the_pool_to_their_share():
+    X, y = rule()
+    pool = po.GenerativeClassifier(MEMBERS).fit(X, y)
+    new, of_new = rule(900, seed=8)
+    pool.partial_fit(new.filter(of_new == "yes"), of_new[of_new == "yes"])
+    X, y = rule(3000, seed=9)
+    assert pool.predict_proba(X)[:, 1].mean() < pool.class_prior_[1] + 0.03
+    assert loss(pool, X, y) < 0.45
+
+
+@pytest.mark.parametrize("sizes", [[700, 799, 1], [1490, 2, 2, 2, 2, 2], [750, 750]])
+def test_groups_that_are_too_unequal_are_not_kept_apart(sizes):
+    X, y = rule(1500)
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    pool = po.GenerativeClassifier(MEMBERS, folds=len(sizes)).fit(X, y, groups=groups)
+    assert "of the rows" in pool.skipped_[RESIDUAL]

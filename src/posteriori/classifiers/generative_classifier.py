@@ -178,7 +178,8 @@ class GenerativeClassifier(Classifier):
     characters, with the names of the members that are too large. `linear_form` takes pools of linear members, such as
     ``members=["lda"]``.
     `partial_fit`, `unlearn` and `merge` update those members whose statistics are sums over rows; each says what
-    becomes of the weights. The residual trees stay as they are, and leave a pool of merged ones whose trees differ.
+    becomes of the weights. The residual trees stay as they are, as do the
+    weights of a pool that has some; they leave a pool of merged ones whose trees differ, which then knows less.
 
     A candidate is left out if it does not apply to the columns (models of numbers on a table of categories), if the
     table has too few rows for it (covariances per class with more than two parameters per number of the table; missing

@@ -194,9 +194,7 @@ class GenerativeForest(GenerativeEstimator):
     def _trees(self) -> RandomTrees:
         density = self.model_.blocks[0].density
         if not isinstance(density, RandomTrees):
-            raise AttributeError(
-                "a sum of trees has no strength_ and no information_gain_; use importance_, or another combine"
-            )
+            raise AttributeError("a sum of trees has no strength_ and no information_gain_; use another combine")
         return density
 
     @property

@@ -40,6 +40,7 @@ _MANY = 2000  # rows
 _LEAST_GAIN = 1e-6  # nats per row by which a tree lowers the loss at least
 _SURE = 1.0  # standard errors by which held-out rows have to be predicted better than without trees
 _ROWS, _COLUMNS = 0.8, 0.7  # shares that a tree grows on
+_FEWEST_COLUMNS = 3  # that a tree grows on: a rule over two columns takes both
 _STEPS = 4096  # per nat: values of leaves are rounded, which takes a third of the space
 
 
@@ -328,7 +329,7 @@ class _Draws:
         """Return a mask of rows, columns, a direction in the space of classes, and the seed of a tree."""
         rng = np.random.default_rng([self.seed, turn])
         direction = np.array([0.0, 1.0]) if self.n_classes == 2 else rng.standard_normal(self.n_classes)
-        columns = np.sort(rng.permutation(self.d)[: max(round(_COLUMNS * self.d), 1)])
+        columns = np.sort(rng.permutation(self.d)[: max(round(_COLUMNS * self.d), min(self.d, _FEWEST_COLUMNS))])
         return rng.random(self.n) < _ROWS, columns, direction, rng.integers(2**63, dtype=np.uint64)
 
 

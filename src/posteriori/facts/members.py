@@ -16,5 +16,9 @@ def models_by_weight(value: FittedClasses) -> Mapping[str | None, Fitted]:
 
 
 def main_member(value: FittedClasses) -> tuple[str | None, Fitted]:
-    """Return the name and the value of the member of a pool with the greatest weight; None and itself for a model."""
-    return next(iter(models_by_weight(value).items()))
+    """Return the name and the value of the member of a pool with the greatest weight; None and itself for a model.
+
+    It is no sum of trees, which only corrects the others.
+    """
+    by_weight = list(models_by_weight(value).items())
+    return next((pair for pair in by_weight if not pair[1].model.is_sum_of_trees), by_weight[0])

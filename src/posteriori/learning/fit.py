@@ -346,6 +346,8 @@ def learn_from_all(source: LabelledSource, plans: Sequence[Plan], earlier: Seque
     found = []
     for plan, model, of_model, statistics in zip(plans, models, blocks, sums.parts, strict=True):
         rows, start = source.with_schema(model.schema), replace(model, weights=None)
+        if not plan.learns_unlabelled and source.label_model is None:
+            rows, statistics = rows.with_unlabelled_weight(0.0), replace(statistics, hidden=0.0)
         fit = learn(rows, of_model, plan.prior, None, statistics, plan.limits, start)
         if plan.weighed is not None:
             fit = replace(fit, model=plan.weighed(fit, rows, None, model.weights))

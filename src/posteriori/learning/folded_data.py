@@ -147,8 +147,10 @@ class FoldedData:
 
         The others are dealt to folds again. Rows of one group are in one part, and a class keeps some of its rows.
         """
-        parts = self if self.group is not None else self.dealt(round(1.0 / share), random_state)
-        held_out = parts.fold == 0
+        if self.group is None:
+            held_out = self.dealt(round(1.0 / share), random_state).fold == 0
+        else:
+            held_out = self.fold == self._fold_apart(share)
         held_out &= np.bincount(self.y_true[~held_out], minlength=self.target.cardinality)[self.y_true] > 0
         factor = np.ones(self.source.table.n_rows)
         factor[self.evaluated[held_out]] = 0.0
@@ -158,6 +160,14 @@ class FoldedData:
         if self.group is None:
             return others.dealt(self.folds, random_state), whole
         return replace(others, fold=np.unique(others.fold, return_inverse=True)[1]), whole
+
+    def _fold_apart(self, share: float) -> int:
+        """Return the fold whose share of the rows is nearest to another one."""
+        return int(np.abs(np.bincount(self.fold) / len(self.fold) - share).argmin())
+
+    def share_apart(self, share: float) -> float:
+        """Return the share of the rows in the fold that `apart` keeps from the others, of groups."""
+        return float(np.mean(self.fold == self._fold_apart(share)))
 
     def sample(self, most: int) -> FoldedData:
         """Return a stratified sample of the evaluated rows, in memory, with their folds."""

@@ -430,6 +430,8 @@ def results_of(folded: FoldedData, log_posterior: Array, fitted: CrossFitted, es
         f"The rows were split into {folded.folds} folds, and each fold was predicted by a model trained on the other "
         "folds (cross-validation)."
     )
+    if folded.folds == 1:
+        how = "These rows were kept from the models that predicted them."
     log_prior = np.stack([member.model.class_log_prior for member in fitted.without])
     return HeldOut(
         log_posterior,

@@ -21,7 +21,7 @@ from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.residual_trees import fit_residual
 from posteriori.learning.work_bounds import POOLING, affordable_folds, fitting_steps, total_work
 from posteriori.model import FLOOR, GenerativeModel, Pool, Posterior, clip_log_posteriors
-from posteriori.model_cost import Language
+from posteriori.model_cost import ROWS_OF_RESIDUAL, Language
 from posteriori.model_selection.held_out_predictions import HeldOut, results_of
 from posteriori.model_selection.metrics import loss_difference, scores_of
 from posteriori.pool.budget import TimeBudget, clock, fit_within
@@ -51,7 +51,8 @@ from posteriori.user_warnings import warn
 _POOL = "pool"
 _MOST_REPEATS = 3
 _JUDGED = (400, 5000)  # rows that judge the trees on what the members leave, at least and at most
-_FEWEST_GROUPS = 3  # folds of groups, of which one is kept apart
+_FEWEST_FOLDS, _SHARES = 3, (0.05, 0.4)  # of groups: how many, the least of any, and the greatest that is kept apart
+_FIRST = 0.5  # of a time budget, for the members before all rows are learned from
 _SUREST = np.log(1e-6)  # the least log p of a class that they start from
 
 
@@ -74,14 +75,15 @@ def fit(recipe: Recipe, data: Data, progress: Callable[[int], None] | None = Non
     shape = folded.source.table.n_rows, len(folded.source.schema.columns)
     plan_steps(fitting_steps(*shape, len(folded.evaluated), len(candidates.recipes), folded.folds))
     residual, candidates = candidates.apart() if asked.weighs else (None, candidates)
-    if residual is not None and folded.group is not None and folded.folds < _FEWEST_GROUPS:
-        reason = f"one of {folded.folds} folds of groups would have to be kept from the others"
+    if residual is not None and (reason := _reason_against_parts(asked, folded)) is not None:
         residual, candidates = None, replace(candidates, declined=candidates.declined | {RESIDUAL: reason})
     folded, whole = (folded, None) if residual is None else _apart(asked, folded)
     fitter = CandidateFitter(folded, _repeats(asked, folded), sample_of(folded), progress)
-    judged = candidates if whole is None else candidates.with_fewer_trees(folded.n_labelled)
-    chosen = _chosen(asked, fitter, judged, begun)
-    if whole is not None:
+    grows_twice = whole is not None and asked.language is None
+    judged = candidates.with_fewer_trees(folded.n_labelled) if grows_twice else candidates
+    seconds = (asked.time_budget or 0.0) * (_FIRST if whole is not None else 1.0)
+    chosen = _chosen(asked, fitter, judged, TimeBudget(seconds, begun))
+    if grows_twice and asked.time_budget is None:
         chosen = replace(chosen, fits=chosen.fits.with_trees_of(candidates))
     warn_of_left_out(candidates.too_costly, chosen.fits.failed)
     # Many products of short rows, for which threads cost more than they save.
@@ -158,11 +160,11 @@ class _Chosen:
     note: str = ""  # what is left out for the language of the pool, and what that costs
 
 
-def _chosen(asked: PoolParameters, fitter: CandidateFitter, candidates: Candidates, begun: float) -> _Chosen:
+def _chosen(asked: PoolParameters, fitter: CandidateFitter, candidates: Candidates, budget: TimeBudget) -> _Chosen:
     """Fit the candidates that are of use, or those that time allows, and keep those that the language can hold."""
     language = None if asked.language is None else _readable_by(asked.language, fitter.folded.source.schema)
     if asked.time_budget is not None:
-        chosen = _within_time(asked, fitter, candidates, TimeBudget(asked.time_budget, begun))
+        chosen = _within_time(asked, fitter, candidates, budget)
     else:
         chosen = _useful(asked, fitter, candidates, language)
     return chosen if language is None else _written_in(asked, language, chosen, fitter.folded)
@@ -193,7 +195,7 @@ def _useful(
     trial = try_costly(costly, fits, folded, asked.penalty_on(folded))
     if language is not None:
         taken = candidates.reserved + sum(language.size(one.full.model) for one in fits.fitted)
-        trial, note = trial.with_room(language, taken, folded.n_labelled, folded.folds)
+        trial, note = trial.with_room(language, taken, folded.source.table.n_rows, folded.folds)
     if trial.kept:
         fits = fits.joined(fitter.fit(trial.kept)).in_order(recipes)
     return _Chosen(fits, trial.skipped, note)
@@ -301,13 +303,28 @@ def _held_out_sample(log_posterior: Array, folded: FoldedData) -> HeldOutSample:
 # What the members leave ---------------------------------------------------------------------------------------------
 
 
-def _apart(asked: PoolParameters, folded: FoldedData) -> tuple[FoldedData, FoldedData]:
-    """Return the rows without those that judge the trees on what the members leave, and all rows, with these in a fold.
-
-    These are a tenth of the rows, but 400 to 5,000, and a quarter at most.
-    """
+def _reason_against_parts(asked: PoolParameters, folded: FoldedData) -> str | None:
+    """Return why no rows can be kept from the members to judge trees; None if they can."""
     n = len(folded.y_true)
-    return folded.apart(min(float(np.clip(n / 10, *_JUDGED)) / n, 0.25), asked.seed)
+    if asked.selects and n < ROWS_OF_RESIDUAL:
+        return f"what the others leave shows in rows kept from them, and {n:,} rows have a label and a weight"
+    if folded.group is None:
+        return None
+    shares = np.bincount(folded.fold) / n
+    if folded.folds >= _FEWEST_FOLDS and shares.min() >= _SHARES[0] and folded.share_apart(_share(n)) <= _SHARES[1]:
+        return None
+    listed = ", ".join(f"{share:.0%}" for share in shares.tolist())
+    return f"a fold of groups would have to be kept from the others, and they have {listed} of the rows"
+
+
+def _share(n: int) -> float:
+    """Return the share of n rows that is kept from the members: a tenth, but 400 to 5,000 rows, a quarter at most."""
+    return min(float(np.clip(n / 10, *_JUDGED)) / n, 0.25)
+
+
+def _apart(asked: PoolParameters, folded: FoldedData) -> tuple[FoldedData, FoldedData]:
+    """Return the rows without those that judge the trees on what the members leave, and all rows, these in a fold."""
+    return folded.apart(_share(len(folded.y_true)), asked.seed)
 
 
 @dataclass(frozen=True)

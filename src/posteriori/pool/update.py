@@ -203,7 +203,7 @@ def _with_members(
     weights = rescaled(before.weights, list(members))
     prior = class_shares(members)
     ratio = log_prior_ratio(asked.priors, target, prior)
-    if sample is not None and sample.determines_weights and asked.weighs:
+    if sample is not None and sample.determines_weights and asked.weighs and RESIDUAL not in members:
         typical = typical_weights(one.recipe for one in members.values())
         fitted = sample.weighed(asked.penalty, typical)
         weights, bias = dict(zip(members, fitted.weight.tolist(), strict=True)), fitted.bias

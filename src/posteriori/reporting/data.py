@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -17,6 +17,8 @@ from posteriori.facts.members import main_member
 from posteriori.fitting.fitted import Fitted
 from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.model import GenerativeModel
+from posteriori.model_selection.held_out_predictions import HeldOut
+from posteriori.pool.value import FittedPool
 from posteriori.reading import read_labels, read_table
 from posteriori.reading.known_columns import KnownColumns
 from posteriori.support.formatting import cell_text
@@ -53,6 +55,17 @@ class ReportData:
         unlabelled = estimator.recipe.labels.unlabelled
         labels = labels_to_learn(read_labels(y, table), unlabelled, True, True)
         return cls(estimator, member, name, X, labels.components(member.target, slice(0, table.n_rows)))
+
+    def of_held_out_rows(self, out_of_fold: Any) -> ReportData:
+        """Return the rows with labels where predictions are given, or the fit of a pool has made some: of a part."""
+        value = self.estimator.fitted_
+        made = value.out_of_fold if out_of_fold is None and isinstance(value, FittedPool) else out_of_fold
+        place = made.place if isinstance(made, HeldOut) else None
+        if place is None or len(place) >= len(self.labelled) or place.max() >= len(self.components):
+            return self
+        judged = np.full(len(self.components), -1)
+        judged[place] = self.components[place]
+        return replace(self, components=judged)
 
     @property
     def model(self) -> GenerativeModel:

@@ -252,6 +252,7 @@ def _model_report(
             raise ValueError("a report needs labels: give y, or against, an earlier table to compare the rows with")
     subject = ReportData.of(estimator, X, y)
     chosen = chosen_class(estimator, positive)  # raises its error before any work
+    subject = subject.of_held_out_rows(out_of_fold)
     evaluated = predict_held_out(subject, out_of_fold)
     if positive is not None or evaluated.positive is None:
         evaluated = replace(evaluated, positive=chosen)
