@@ -136,4 +136,4 @@ def test_the_length_of_a_sum_of_trees_is_forecast():
     columns = tuple(ColumnSummary(name, "continuous", 0, 0, -4.0, 4.0, False) for name in "abc")
     forecast = find_language("sql").size_of_sum(TableSummary(columns, 2_100, 2, 0))
     model = po.GenerativeForest(combine="sum", n_trees=300).fit(MANY, "y").model_
-    assert 0.5 < forecast / estimate_length(model) < 3  # leaves are fewer once the classes are told apart
+    assert 0.5 < forecast / estimate_length(model) < 3  # leaves are fewer where classes are sure
