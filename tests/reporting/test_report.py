@@ -12,6 +12,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import matplotlib as mpl
+import matplotlib.image
 import numpy as np
 import polars as pl
 import pytest
