@@ -168,3 +168,9 @@ def test_groups_that_are_too_unequal_are_not_kept_apart(sizes):
     groups = np.repeat(np.arange(len(sizes)), sizes)
     pool = po.GenerativeClassifier(MEMBERS, folds=len(sizes)).fit(X, y, groups=groups)
     assert "of the rows" in pool.skipped_[RESIDUAL]
+
+
+def test_two_sums_of_trees_are_refused():
+    sums = [po.GenerativeForest(combine="sum"), po.GenerativeForest(combine="sum", random_state=1)]
+    with pytest.raises(ValueError, match="two sums of trees"):
+        po.GenerativeClassifier(["nb", *sums]).fit(*rule(300))

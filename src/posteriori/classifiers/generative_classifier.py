@@ -41,8 +41,9 @@ class GenerativeClassifier(Classifier):
     members : "auto", list or mapping, default "auto"
         "auto" tries every candidate that suits the table (see Notes). A list, or a mapping from names of your choice,
         holds generative estimators of posteriori and names of the registry: "nb", "lda", "qda", "rda", "tan",
-        "chow-liu", "kdb", "aode", "forest", and those of the candidates. A name is the same model here, in
-        `cross_validate`, in `compare` and on the command line.
+        "chow-liu", "kdb", "aode", "forest", and those of the candidates. A sum of trees beside others is their
+        "residual trees", whatever its name is. A name is the same model here, in `cross_validate`, in `compare` and on
+        the command line.
     pool : {"log_linear", "best"}, default "log_linear"
         "log_linear" weighs the members; "best" keeps only the one with the lowest log-loss.
     folds : int, default 5

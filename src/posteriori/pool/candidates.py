@@ -232,6 +232,8 @@ def resolve_members(members: Any, options: MemberOptions) -> dict[str, Recipe]:
         recipes[name] = recipe
     if not recipes:
         raise ValueError('members is empty; leave it "auto", or name at least one model')
+    if sum(map(is_residual, recipes.values())) > 1:
+        raise ValueError("members holds two sums of trees, and one learns what the others leave; keep one of them")
     if options.counts and not any(one.reads_counts for one in recipes.values()):
         raise ValueError(
             f'no member models the counts of words in {quote(options.counts)}; add one that does, such as "nb"'
