@@ -24,7 +24,6 @@ EM_STEPS = 10  # of a candidate; each step reads all rows
 COARSE_BINS = 8  # of ``bins="coarse"``
 _FINE_BINS = {5000: 255, 0: 64}  # of ``bins="fine"``, by the least number of rows
 ROWS_OF_RESIDUAL = 1000  # with fewer, too many of them would be kept from the other members
-ROWS_WITHOUT_CELLS = 2000  # from which on residual trees learn more than one number per cell does
 MOST_CLASSES_OF_CELLS = 10  # with 19 and 26, the pool takes twice the time, and is no better (soybean, letter)
 MAX_LEARNED_CELLS = 1_000_000  # numbers that it learns
 MOST_PARAMETERS = 2  # of covariances, per number of the table

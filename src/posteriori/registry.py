@@ -23,7 +23,6 @@ from posteriori.model_cost import (
     MOST_PARAMETERS,
     ROWS_OF_RESIDUAL,
     ROWS_PER_COLUMN,
-    ROWS_WITHOUT_CELLS,
     CostModel,
     Language,
     TableSummary,
@@ -141,7 +140,6 @@ class ModelSpec:
     sees: str = ""  # of a candidate: how it sees a table, in words for people who know no model
     # of a candidate: others that see a table alike; it is tried only where none of them is
     stands_in_for: tuple[str, ...] = ()
-    stands_in_from: int = 0  # rows of the table; with fewer it is tried in any case
 
     @property
     def estimator_class(self) -> type[Any]:
@@ -292,8 +290,6 @@ _SPECS = (
         decline=decline_cells,
         in_pool=True,
         sees="one column at a time",
-        stands_in_for=("residual trees",),
-        stands_in_from=ROWS_WITHOUT_CELLS,
     ),
     ModelSpec(
         "tan 5",

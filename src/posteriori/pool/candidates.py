@@ -154,7 +154,7 @@ def select_candidates(table: TableSummary, options: MemberOptions, language: Lan
     candidates = pool_candidates(counts=table.n_counts > 0)
     for name in sorted(candidates, key=lambda name: len(candidates[name].stands_in_for)):  # stand-ins last
         spec = candidates[name]
-        alike = [other for other in spec.stands_in_for if other in recipes and table.n_rows >= spec.stands_in_from]
+        alike = [other for other in spec.stands_in_for if other in recipes]
         reason = spec.decline(table) or options.reason_against(spec)
         if reason is None and language is not None and name == RESIDUAL and of_sum > SURE * language.most:
             reason = language.too_large(of_sum)

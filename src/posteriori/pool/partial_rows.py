@@ -30,6 +30,7 @@ from posteriori.support.typing import Array
 from posteriori.tables import Batch
 
 _ROWS = 500  # of which cells are hidden: some of more rows, and copies of fewer
+_MANY_FACTORS = 300  # columns times classes, from which on half of the rows do
 _MOST_COPIES = 4  # of a row, each with another share of its cells hidden
 _POWERS = (1.0, 2.0, 4.0, 8.0, 16.0)  # of the known share; members that separate the classes fade faster
 _ABOVE = 0.01  # of the least loss, by which the loss of a smaller power may be higher: it changes less near whole rows
@@ -150,7 +151,9 @@ class EvaluatedRows:
     def of(batch: Batch, folded: FoldedData, sampled: Array) -> EvaluatedRows:
         """Return rows chosen by their numbers, of the sampled ones."""
         numbers, columns = folded.numbers_of_rows[sampled], folded.numbers_of_columns
-        order = np.argsort(splitmix64(numbers.astype(np.uint64)), kind="stable")[:_ROWS]
+        n_factors = len(columns) * (int(folded.y_true.max()) + 1)
+        most = _ROWS if n_factors < _MANY_FACTORS else _ROWS // 2
+        order = np.argsort(splitmix64(numbers.astype(np.uint64)), kind="stable")[:most]
         chosen = np.sort(order)
         weight = folded.weight[sampled]
         scale = weight.sum() / max(float(weight[chosen].sum()), 1e-300)
