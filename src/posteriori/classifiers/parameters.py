@@ -25,9 +25,9 @@ from posteriori.densities import (
     PoissonParameters,
 )
 from posteriori.densities.covariances import PerClass, Pooled
-from posteriori.fitting.label_parameters import check_priors
 from posteriori.fitting.parameter_groups import EM, GROUPS, Columns, Labels
 from posteriori.model import Block, GenerativeModel, Prior
+from posteriori.model.class_priors import check_priors
 from posteriori.support.constraints import N_JOBS, PSEUDO_COUNT
 from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array

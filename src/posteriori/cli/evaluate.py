@@ -183,7 +183,8 @@ def _refuse_unseen(estimator: GenerativeEstimator, target: str, labels: Sequence
 
 def _outside(estimator: GenerativeEstimator, features: pl.DataFrame) -> dict[str, int] | None:
     """Return how many cells of each column are outside of the range in training, and warn of them; None if unknown."""
-    from posteriori.scoring.out_of_range import OutOfRange, ranges_of
+    from posteriori.scoring.out_of_range import OutOfRange
+    from posteriori.statistics.sums import ranges_of
 
     ranges = ranges_of([part.ranges for part in estimator.fitted_.parts.values()])
     if ranges is None:

@@ -16,10 +16,10 @@ import numpy as np
 
 from posteriori.densities import ungrouped
 from posteriori.fitting.held_out_figures import HeldOutFigures
-from posteriori.fitting.label_parameters import check_priors
 from posteriori.fitting.recipe import Recipe
 from posteriori.learning.importance import HeldOutRows, Importance
 from posteriori.model import GenerativeModel, Posterior
+from posteriori.model.class_priors import check_priors
 from posteriori.reading import TargetCuts
 from posteriori.scoring.fitted import FittedPosterior
 from posteriori.scoring.rows import RowsToPredict

@@ -170,35 +170,3 @@ def _confusion(noise: Any, classes: Column) -> Array:
         )
     normalised: Array = confusion / confusion.sum(axis=1, keepdims=True)
     return normalised
-
-
-def require_uniform(priors: str) -> None:
-    """Raise ValueError unless priors that are a string have the one name that there is."""
-    if priors != "uniform":
-        raise ValueError(f'priors is {priors!r}; give "uniform", or one number per class')
-
-
-def check_priors(priors: Any, classes: Column) -> tuple[float, ...]:
-    """Return p(y) in the order of the classes.
-
-    Raises ValueError if the number of priors is not that of the classes, one is negative, or their sum is not 1.
-    """
-    labels = list(classes.categories)
-    if isinstance(priors, str):
-        require_uniform(priors)
-        return (1.0 / len(labels),) * len(labels)
-    if isinstance(priors, Mapping):
-        if set(priors) != set(labels):
-            raise ValueError(f"priors must name every class once: the classes are {labels}, priors has {list(priors)}")
-        priors = [priors[label] for label in labels]
-    try:
-        probability = np.asarray(priors, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"priors is a {type(priors).__name__}; give one number per class") from None
-    if probability.shape != (len(labels),):
-        raise ValueError(f"Number of priors must match number of classes: {probability.size} for {len(labels)}.")
-    if not (probability >= 0).all():
-        raise ValueError("Priors must be non-negative.")
-    if not np.isclose(probability.sum(), 1.0):
-        raise ValueError(f"The sum of the priors should be 1, and is {probability.sum():g}.")
-    return tuple(float(p) for p in probability)

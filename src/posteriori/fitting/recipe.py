@@ -12,10 +12,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 
 from posteriori.densities.capabilities import check_hyperparameters
-from posteriori.fitting.label_parameters import check_priors, components_of
+from posteriori.fitting.label_parameters import components_of
 from posteriori.fitting.parameter_groups import EM, Columns, Labels, columns_of, em_options_of
 from posteriori.learning.fit import EMOptions, FitResult, Plan, unrefined
 from posteriori.model import Block, FactorWeights, GenerativeModel, Prior
+from posteriori.model.class_priors import check_priors
 from posteriori.sources import LabelledSource
 from posteriori.tables import Batch, Column, Schema
 

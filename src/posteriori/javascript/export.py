@@ -244,6 +244,16 @@ def _pool(pool: Pool, kept: list[int]) -> dict[str, Any]:
             "patterns": [np.flatnonzero(pattern).tolist() for pattern in cells.patterns],
             "power": cells.power,
         }
+    beyond = pool.extrapolation
+    if beyond is not None:
+        columns = np.flatnonzero(beyond.ranges.has_numbers)
+        written["extrapolation"] = {
+            "columns": columns.tolist(),
+            "lowest": written_array((beyond.ranges.lowest - beyond.ranges.room)[columns]),
+            "highest": written_array((beyond.ranges.highest + beyond.ranges.room)[columns]),
+            "in_mean": beyond.in_mean[kept].tolist(),
+            "log_ratio": written_array(beyond.log_ratio),
+        }
     return written
 
 

@@ -17,7 +17,7 @@ from posteriori.model.blocks import (
 from posteriori.model.generative_model import GenerativeModel, has_finite_sum, log_normalised, log_sum
 from posteriori.model.marginals import batch_of_column, cannot_hold, log_marginal, log_marginal_of_codes, with_cells
 from posteriori.model.number_cells import NumberCells
-from posteriori.model.pool import FLOOR, LEAST_SHARE, KnownCells, PartialRows, Pool, clip_log_posteriors
+from posteriori.model.pool import FLOOR, LEAST_SHARE, Extrapolation, KnownCells, PartialRows, Pool, clip_log_posteriors
 from posteriori.model.posterior import Posterior, blank_batch, draw_components, draw_rows, log_posteriors_alone
 from posteriori.model.predictive import PredictiveDensity
 
@@ -25,6 +25,7 @@ __all__ = [
     "FLOOR",
     "LEAST_SHARE",
     "Block",
+    "Extrapolation",
     "FactorWeights",
     "GenerativeModel",
     "KnownCells",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from posteriori.model.blocks import known_cells
-from posteriori.model.generative_model import has_finite_sum, log_normalised
+from posteriori.model.generative_model import GenerativeModel, has_finite_sum, log_normalised
+from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
@@ -20,6 +22,9 @@ FLOOR = -700.0  # nats; smaller ones are clipped, so that none decides alone. ex
 _FLAT = 2.0  # of 1 − sᵃ: near whole rows little changes, so that an irrelevant cell changes nothing
 _RARE = 3.0  # of 1 − s, the part of the distribution that answers where hardly anything is known
 LEAST_SHARE = 1e-6  # of all cells, in a model file: no division overflows
+# The share of the mean of the members outside of the training rows: at least, and half of the rest from so many nats of
+# disagreement on. Tuned on the first half of the tables (docs/guide/tasks/new_places.md).
+MEAN_SHARE, HALF_DISAGREEMENT = 0.15, 3.0
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,11 @@ class KnownCells:
         return np.stack([whole, 1.0 - nothing - whole, nothing], axis=1)
 
 
+def parts_or_none(parts: Array) -> Array | None:
+    """Return the parts of rows, or None if all are whole ones within the ranges."""
+    return None if (parts[:, 0] == 1.0).all() and not parts[:, 3].any() else parts
+
+
 def _is_complete(batch: Batch) -> bool:
     """Return whether every cell of a batch is known."""
     if np.isnan(batch.numbers.values).any() or not batch.codes.values.all():
@@ -130,16 +140,56 @@ class PartialRows:
 
 
 @dataclass(frozen=True)
+class Extrapolation:
+    r"""How a pool predicts rows with a number outside of the range of the training rows.
+
+    A product of members, p, is as sure as the surest of them, also where only one extrapolates wildly; their mean, q,
+    is not. Outside of the ranges a mixture of both answers, in which q counts the more, the more it contradicts p:
+
+    .. math:: (1 - \mu)\, p + \mu\, q, \quad q \propto \sum_m w_m p_m, \quad
+              \mu = \mu_0 + (1 - \mu_0) \frac{k^4}{k^4 + k_0^4}, \quad k = \mathrm{KL}(q \| p)
+
+    with μ₀ = 0.15 and k₀ = 3 nats. Trees that correct the others have no part in q.
+    """
+
+    ranges: ColumnRanges  # of the training rows
+    in_mean: Array  # (M,) bool: the members that q is the mean of
+    log_ratio: Array  # (C,): log of the class prior over that of the training rows, which q is moved by
+
+    @classmethod
+    def of(cls, ranges: ColumnRanges, models: Sequence[GenerativeModel], log_ratio: Array) -> Extrapolation:
+        """Return that of a pool of some models; sums of trees are not in the mean unless all are."""
+        corrects = np.array([model.is_sum_of_trees for model in models])
+        return cls(ranges, ~corrects | corrects.all(), log_ratio)
+
+    def log_mixture(self, log_product: Array, log_posteriors: Array, weight: Array) -> Array:
+        """Return the log of the mixture, (n, C), from log p, (n, C), those of the members, (n, C, M), and w, (n, M)."""
+        weight = weight * self.in_mean
+        total = weight.sum(axis=1, keepdims=True)
+        share = np.where(total > 0, weight / np.where(total > 0, total, 1.0), self.in_mean / max(self.in_mean.sum(), 1))
+        with np.errstate(divide="ignore"):
+            log_mean = np.logaddexp.reduce(log_posteriors + np.log(share)[:, np.newaxis, :], axis=2)
+        log_mean = log_normalised(log_mean + self.log_ratio)
+        mean = np.exp(log_mean)
+        with np.errstate(invalid="ignore"):  # of classes with no probability
+            contradiction = np.where(mean > 0, mean * (log_mean - log_product), 0.0).sum(axis=1, keepdims=True)
+        fourth = np.maximum(contradiction, 0.0) ** 4
+        of_mean = MEAN_SHARE + (1.0 - MEAN_SHARE) * fourth / (fourth + HALF_DISAGREEMENT**4)
+        return np.asarray(np.logaddexp(np.log1p(-of_mean) + log_product, np.log(of_mean) + log_mean))
+
+
+@dataclass(frozen=True)
 class Pool:
     """A logarithmic opinion pool: one weight per member, and one bias per class.
 
     Weights and biases of a row depend on how much of it is known (`KnownCells`): they are means of (w, b) and of those
-    of `partial`; without it, each row is a whole one.
+    of `partial`; without it, each row is a whole one. Rows outside of the ranges of `extrapolation` are answered by it.
     """
 
     weight: Array  # (M,): w, ≥ 0
     bias: Array  # (C,): b, in nats
     partial: PartialRows | None = None
+    extrapolation: Extrapolation | None = None
 
     @property
     def fading(self) -> PartialRows | None:
@@ -155,11 +205,18 @@ class Pool:
         return used if used.any() else np.arange(len(used)) == int(self.weight.argmax())
 
     def parts(self, batch: Batch) -> Array | None:
-        """Return the parts of w, v and e in the weights of the rows of a batch, (n, 3); None if all rows are whole."""
-        if self.fading is None or _is_complete(batch):
+        """Return the parts of w, v and e in the weights of the rows of a batch, and whether a row lies outside, (n, 4).
+
+        It is None if all rows are whole ones within the ranges.
+        """
+        outside = None if self.extrapolation is None else self.extrapolation.ranges.outside(batch).any(axis=1)
+        if self.fading is not None and not _is_complete(batch):
+            parts = self.fading.cells.parts(known_cells(batch))
+        elif outside is not None and outside.any():
+            parts = np.tile([1.0, 0.0, 0.0], (len(batch), 1))
+        else:
             return None
-        parts = self.fading.cells.parts(known_cells(batch))
-        return None if (parts[:, 0] == 1.0).all() else parts
+        return parts_or_none(np.column_stack([parts, np.zeros(len(batch)) if outside is None else outside]))
 
     def asked(self, parts: Array | None) -> Array:
         """Return the positions of the members that rows depend on, by the parts of the rows: of whole ones, fewer."""
@@ -168,8 +225,9 @@ class Pool:
     def log_posterior(self, log_posteriors: Array, parts: Array | None = None) -> Array:
         """Return log p(y | x) in nats, (n, C), from log posteriors of the members, (n, C, M), that are clipped.
 
-        `parts` are those of each row, (n, 3); None if all rows are whole. No bit of a row depends on the other rows: no
-        product of matrices, whose rounding depends on their size, adds up what differs between rows.
+        `parts` are those of each row, (n, 4); None if all rows are whole ones within the ranges. No bit of a row
+        depends on the other rows: no product of matrices, whose rounding depends on their size, adds up what differs
+        between rows.
         """
         of_whole = self.weight != 0.0
         if of_whole.all() or not of_whole.any():
@@ -182,27 +240,39 @@ class Pool:
             score[rows] = (log_posteriors[rows] * weight[:, np.newaxis, :]).sum(axis=2) + bias
         score -= score.max(axis=1, keepdims=True)  # the exponentials cannot overflow
         log_posterior: Array = score - np.log(np.exp(score).sum(axis=1, keepdims=True))
+        if parts is not None and self.extrapolation is not None and parts[:, 3].any():
+            rows = np.flatnonzero(parts[:, 3])
+            mixed = self.extrapolation.log_mixture(
+                log_posterior[rows], log_posteriors[rows], self._weights(parts[rows])
+            )
+            log_posterior[rows] = mixed
         return log_posterior
 
+    def _weights(self, parts: Array) -> Array:
+        """Return the weights of rows, (n, M), by their parts, (n, 4)."""
+        return np.tile(self.weight, (len(parts), 1)) if self.partial is None else self._of_parts(parts)[0]
+
     def _of_parts(self, parts: Array) -> tuple[Array, Array]:
-        """Return the weights, (n, M), and biases, (n, C), of rows by their parts, (n, 3)."""
+        """Return the weights, (n, M), and biases, (n, C), of rows by their parts, (n, 4)."""
         partial = self.partial
         assert partial is not None
-        whole, some, nothing = parts.T[:, :, np.newaxis]
+        whole, some, nothing = parts.T[:3, :, np.newaxis]
         weights = whole * self.weight + some * partial.weight + nothing * partial.nothing_weight
         return weights, whole * self.bias + some * partial.bias + nothing * partial.nothing_bias
 
     def of_members(self, kept: Array) -> Pool:
         """Return the pool of some members, by their positions."""
-        return Pool(self.weight[kept], self.bias, self.partial and self.partial.of_members(kept))
+        beyond = self.extrapolation and replace(self.extrapolation, in_mean=self.extrapolation.in_mean[kept])
+        return Pool(self.weight[kept], self.bias, self.partial and self.partial.of_members(kept), beyond)
 
     def weights(self, parts: Array | None) -> list[Array]:
-        """Return the weights of each member for rows, M times (n,) or a number."""
-        return list(self.weight if parts is None or self.partial is None else self._of_parts(parts)[0].T)
+        """Return the weights of each member in the product for rows, M times (n,) or a number."""
+        return list(self.weight if parts is None else self._weights(parts).T)
 
     def moved(self, log_ratio: Array) -> Pool:
         """Return the pool under another prior, by the log of its ratio to the former one, (C,)."""
-        return Pool(self.weight, self.bias + log_ratio, self.partial and self.partial.moved(log_ratio))
+        beyond = self.extrapolation and replace(self.extrapolation, log_ratio=self.extrapolation.log_ratio + log_ratio)
+        return Pool(self.weight, self.bias + log_ratio, self.partial and self.partial.moved(log_ratio), beyond)
 
 
 def clip_log_posteriors(log_posteriors: Array) -> Array:

@@ -13,7 +13,7 @@ from posteriori.densities.within_ranges import box_of, draw_within
 from posteriori.model.blocks import Block, known_cells
 from posteriori.model.generative_model import GenerativeModel, log_normalised
 from posteriori.model.marginals import depends_on_others, scores_without, scores_without_each, with_cells
-from posteriori.model.pool import FLOOR, Pool, clip_factors, clip_log_posteriors
+from posteriori.model.pool import FLOOR, Pool, clip_factors, clip_log_posteriors, parts_or_none
 from posteriori.statistics import ColumnRanges
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Schema, quote
@@ -93,6 +93,12 @@ def blank_batch(schema: Schema) -> Batch:
     """Return one row without a cell."""
     n_numbers, n_categories = len(schema.of_kind("continuous")), len(schema.of_kind("categorical"))
     return Batch.of(schema, 0, np.full((1, n_numbers), np.nan), np.zeros((1, n_categories), schema.code_dtype), {})
+
+
+def _any_left(cells: Array, removed: Sequence[Sequence[int]]) -> Array:
+    """Return which rows have a marked cell (n, d) outside of each group of columns, (k·n,)."""
+    total = cells.sum(axis=1)
+    return np.concatenate([total > cells[:, list(columns)].sum(axis=1) for columns in removed])
 
 
 def log_posteriors_alone(models: Sequence[GenerativeModel]) -> Array:
@@ -202,15 +208,30 @@ class Posterior:
 
         Where a cell adds the same to the scores of every row, it is added to those of the rows without it.
         """
-        parts = None if self.pool is None else self.pool.parts(with_cells(batch, column, cells[:1]))
+        parts = None if self.pool is None else self._parts_at(batch, column, cells)
         asked = [0] if self.pool is None else self.pool.asked(parts).tolist()
         each = [self._scores_at(m, batch, column, cells) for m in asked]
         log_posteriors = [log_normalised(scores.reshape(-1, scores.shape[2])) for scores in each]
         if self.pool is None:
             return log_posteriors[0].reshape(each[0].shape)
-        parts = None if parts is None else np.tile(parts, (len(cells), 1))
         clipped = clip_log_posteriors(np.stack(log_posteriors, axis=2))
         return self.pool.of_members(np.array(asked)).log_posterior(clipped, parts).reshape(each[0].shape)
+
+    def _parts_at(self, batch: Batch, column: int, cells: Array) -> Array | None:
+        """Return the parts of the rows with each of some values of a column in turn, (P·n, 4), as `Pool.parts`."""
+        assert self.pool is not None
+        own = self.pool.parts(with_cells(batch, column, cells[:1]))
+        parts = (
+            np.tile([1.0, 0.0, 0.0, 0.0], (len(cells) * len(batch), 1))
+            if own is None
+            else np.tile(own, (len(cells), 1))
+        )
+        if self.pool.extrapolation is not None:
+            others = self.pool.extrapolation.ranges.outside(with_cells(batch, column, None)).any(axis=1)
+            alone = with_cells(blank_batch(batch.schema), column, cells)
+            beyond = self.pool.extrapolation.ranges.outside(alone).any(axis=1)
+            parts[:, 3] = np.logical_or.outer(beyond, others).ravel()
+        return parts_or_none(parts)
 
     def _scores_at(self, m: int, batch: Batch, column: int, cells: Array) -> Array:
         model = self.models[m]
@@ -232,20 +253,20 @@ class Posterior:
         return self.pool.log_posterior(clip_log_posteriors(np.stack(each, axis=2)), parts)
 
     def _parts_without(self, batch: Batch, removed: Sequence[Sequence[int]]) -> Array | None:
-        """Return the parts of the weights of rows without the cells of each group of columns, (k·n, 3); None if whole.
+        """Return the parts of rows without the cells of each group of columns, (k·n, 4); None if all are whole.
 
         They are those of the row itself, and those of nothing where no cell is left.
         """
         assert self.pool is not None
-        partial = self.pool.fading
-        if partial is None:
-            return None
-        counted, own = known_cells(batch) & (partial.cells.weight > 0), self.pool.parts(batch)
-        parts = np.tile([1.0, 0.0, 0.0] if own is None else own, (len(removed) * (len(batch) if own is None else 1), 1))
-        total = counted.sum(axis=1)
-        left = np.concatenate([total > counted[:, list(columns)].sum(axis=1) for columns in removed])
-        parts[~left] = [0.0, 0.0, 1.0]
-        return None if (parts[:, 0] == 1.0).all() else parts
+        partial, beyond, own = self.pool.fading, self.pool.extrapolation, self.pool.parts(batch)
+        n_copies = len(removed) * (len(batch) if own is None else 1)
+        parts = np.tile([1.0, 0.0, 0.0, 0.0] if own is None else own, (n_copies, 1))
+        if partial is not None:
+            counted = known_cells(batch) & (partial.cells.weight > 0)
+            parts[~_any_left(counted, removed), :3] = [0.0, 0.0, 1.0]
+        if beyond is not None:
+            parts[:, 3] = _any_left(beyond.ranges.outside(batch), removed)
+        return parts_or_none(parts)
 
     def log_evidence(self, batch: Batch) -> Array:
         """Return log p(x) in nats, (n,); of a pool that of the mixture of its members.
@@ -286,6 +307,8 @@ class Posterior:
 
         Those of a pool are the weighted sums of its members', clipped, without what all classes share.
 
+        What extrapolation changes outside of the ranges of the training rows belongs to the columns outside of theirs.
+
         Of a pool that knows partial rows, a factor is relative to that of a row without cells, and the bias of whole
         rows, b + Σ_m w_m log p_m(y | nothing known) − log π, is shared equally by the columns that are known.
         """
@@ -310,7 +333,19 @@ class Posterior:
             alone = log_posteriors_alone(self.models)
             bias = self.pool.bias + alone @ self.pool.weight - np.maximum(self.class_log_prior, FLOOR)
             total += share[:, np.newaxis, :] * bias[:, np.newaxis]
+        if parts is not None and self.pool.extrapolation is not None:
+            self._add_changes_outside(total, batch, np.flatnonzero(parts[:, 3]))
         return total
+
+    def _add_changes_outside(self, total: Array, batch: Batch, rows: Array) -> None:
+        """Add to factors what extrapolation changes in log p(y | x), equally to the columns outside of their ranges."""
+        assert self.pool is not None
+        assert self.pool.extrapolation is not None
+        within, some = replace(self, pool=replace(self.pool, extrapolation=None)), batch.rows(rows)
+        change = self.log_posterior(some) - within.log_posterior(some)
+        outside = self.pool.extrapolation.ranges.outside(some)
+        share = outside / np.maximum(outside.sum(axis=1, keepdims=True), 1)
+        total[rows] += change[:, :, np.newaxis] * share[:, np.newaxis, :]
 
     @property
     def given(self) -> tuple[tuple[int, ...], ...]:

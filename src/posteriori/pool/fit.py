@@ -9,7 +9,6 @@ import numpy as np
 
 from posteriori.fitting.estimate_warnings import warn_of_empty_columns
 from posteriori.fitting.fitted import TrainingRecord
-from posteriori.fitting.label_parameters import check_priors
 from posteriori.fitting.learn import fitted_of
 from posteriori.fitting.recipe import Recipe
 from posteriori.learning.fit import learn_from_all
@@ -21,6 +20,7 @@ from posteriori.learning.observed_categories import ObservedCategoriesModel
 from posteriori.learning.residual_trees import fit_residual
 from posteriori.learning.work_bounds import POOLING, affordable_folds, fitting_steps, total_work
 from posteriori.model import FLOOR, GenerativeModel, Pool, Posterior, clip_log_posteriors
+from posteriori.model.class_priors import check_priors
 from posteriori.model_cost import ROWS_OF_RESIDUAL, Language
 from posteriori.model_selection.held_out_predictions import HeldOut, results_of
 from posteriori.model_selection.metrics import loss_difference, scores_of

@@ -16,10 +16,10 @@ from posteriori.fitting.rows import read_first_rows
 from posteriori.learning.equal_rows import count_rows
 from posteriori.learning.fit import TrainingRows
 from posteriori.learning.work_bounds import READING
+from posteriori.model.class_priors import log_prior_ratio
 from posteriori.model_cost import TableSummary
 from posteriori.pool.parameters import Data, PoolParameters
 from posteriori.pool.summary import summarise_table
-from posteriori.pool.value import log_prior_ratio
 from posteriori.support.typing import Array
 from posteriori.tables import IgnoredColumnWarning
 from posteriori.tables.progress import step

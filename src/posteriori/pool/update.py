@@ -18,6 +18,7 @@ from posteriori.learning.fit import TrainingRows
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.importance import HeldOutRows, most_rows
 from posteriori.model import FLOOR, Pool, Posterior, log_posteriors_alone
+from posteriori.model.class_priors import log_prior_ratio
 from posteriori.pool.candidates import RESIDUAL, typical_weights
 from posteriori.pool.held_out_sample import MOST_KEPT, HeldOutSample, places_of
 from posteriori.pool.members import (
@@ -29,7 +30,7 @@ from posteriori.pool.members import (
 )
 from posteriori.pool.parameters import Data, PoolParameters
 from posteriori.pool.partial_rows import bias_of_nothing, merged_cells
-from posteriori.pool.value import FittedPool, log_prior_ratio
+from posteriori.pool.value import FittedPool
 from posteriori.sources.source import LabelledSource
 from posteriori.support.typing import Array
 from posteriori.tables import Column

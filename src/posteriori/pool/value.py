@@ -9,13 +9,15 @@ from typing import Any, Self
 import numpy as np
 
 from posteriori.fitting.fitted import Fitted, FittedClasses
-from posteriori.fitting.label_parameters import check_priors
-from posteriori.model import KnownCells, PartialRows, Pool, Posterior
+from posteriori.model import Extrapolation, KnownCells, PartialRows, Pool, Posterior
+from posteriori.model.class_priors import check_priors, log_prior_ratio
 from posteriori.model_selection.held_out_predictions import HeldOut
 from posteriori.pool.held_out_sample import HeldOutSample
+from posteriori.statistics import ColumnRanges
+from posteriori.statistics.sums import ranges_of
 from posteriori.support.checks import check_numbers, check_share, require
 from posteriori.support.typing import Array
-from posteriori.tables import Column, Schema
+from posteriori.tables import Schema
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,14 @@ class FittedPool(FittedClasses):
         """The weights and biases."""
         weights, nothing = (np.array(list(of.values())) for of in (self.partial_weights, self.nothing_weights))
         partial = PartialRows(weights, self.partial_bias, nothing, self.nothing_bias, self.known_cells)
-        return Pool(np.array(list(self.weights.values())), self.bias, partial)
+        models, ranges = [one.model for one in self.members.values()], self.ranges
+        beyond = None if ranges is None else Extrapolation.of(ranges, models, self.log_prior_ratio)
+        return Pool(np.array(list(self.weights.values())), self.bias, partial, beyond)
+
+    @property
+    def ranges(self) -> ColumnRanges | None:
+        """Ranges of the columns in the training rows; None if they are unknown."""
+        return ranges_of([member.ranges for member in self.members.values()])
 
     @cached_property
     def posterior(self) -> Posterior:
@@ -121,25 +130,3 @@ class FittedPool(FittedClasses):
         check_numbers("the class prior of the training rows", self.training_prior, (n_classes,), 0.0, 1.0)
         self.record.check_against(n_classes, n_columns)
         _ = self.log_prior_ratio  # raises an error if the priors do not fit the classes
-
-
-def log_prior_ratio(priors: Any, target: Column, training_prior: Array | None) -> Array:
-    """Return log (priors / training_prior) in nats, (C,); 0 without priors.
-
-    Added to the log posterior under the class frequencies of the training rows, it gives the log posterior under
-    `priors` up to a constant per row (Saerens et al. 2002).
-    Raises ValueError if the priors do not fit the classes; one is 0, or its class has no training row of positive
-    weight.
-    """
-    if priors is None:
-        return np.zeros(len(target.categories))
-    wanted = np.array(check_priors(priors, target))
-    require(training_prior is not None, "the class prior of the training rows is missing")
-    assert training_prior is not None
-    for label, p, known in zip(target.categories, wanted, training_prior, strict=True):
-        if not p > 0:
-            raise ValueError(f"priors gives class {label!r} the probability 0; leave the rows of this class out")
-        if not known > 0:
-            raise ValueError(f"priors names class {label!r}, which no training row with a weight has; leave it out")
-    ratio: Array = np.log(wanted) - np.log(training_prior)
-    return ratio

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from posteriori.kernels.machine.compiling import use_numba
-from posteriori.model import GenerativeModel, PartialRows, Pool, Posterior
+from posteriori.model import Extrapolation, GenerativeModel, PartialRows, Pool, Posterior
+from posteriori.model.class_priors import log_prior_ratio
 from posteriori.model_files import Content, check_is_fitted_content, distinct, parse, read_file, refuse_unknown, unpack
 from posteriori.scoring.numbers import NumberScorer, number_scorer
-from posteriori.scoring.out_of_range import ranges_of
 from posteriori.scoring.posterior import ModelRows, Scorer
 from posteriori.scoring.rows import RowsToPredict
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
+from posteriori.statistics.sums import ranges_of
 from posteriori.support.checks import check_not_negative, check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema
@@ -205,8 +206,13 @@ def _posterior_of(content: Content, arrays: dict[str, Array]) -> FittedPosterior
     partial = PartialRows(
         *_of_rows(unpacked, "partial", members), *_of_rows(unpacked, "nothing", members), unpacked("known_cells")
     )
-    pool = Pool(np.array(list(weights.values())), unpacked("bias"), partial)
     target, ranges = next(iter(members.values())).target, ranges_of([member.ranges for member in members.values()])
+    beyond = None
+    if ranges is not None:
+        ranges.check_against(len(models[0].schema.columns))
+        priors = unpack(dict(recipe["parameters"]["dict"]).get("priors"), arrays)
+        beyond = Extrapolation.of(ranges, models, log_prior_ratio(priors, target, unpacked("training_prior")))
+    pool = Pool(np.array(list(weights.values())), unpacked("bias"), partial, beyond)
     partial.check_against(len(models), len(target.categories), len(models[0].schema.columns))
     return FittedPosterior(Posterior(models, pool), target, name, n_jobs, ranges=ranges)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,14 +69,3 @@ class OutOfRange:
         more = len(found) - len(parts)
         rest = f", and of {more} more column{'s' if more > 1 else ''}" if more else ""
         return f"numbers lie outside of the range of the training rows: {', '.join(parts)}{rest}" if found else ""
-
-
-def ranges_of(each: Sequence[ColumnRanges | None]) -> ColumnRanges | None:
-    """Return the ranges over all members of a pool; None if those of one are unknown."""
-    known = [one for one in each if one is not None]
-    if not known or len(known) < len(each):
-        return None
-    total = known[0]
-    for one in known[1:]:
-        total = total + one
-    return total

@@ -24,7 +24,7 @@ from posteriori.densities import (
 )
 from posteriori.densities.registry import REGISTRY
 from posteriori.model import GenerativeModel, KnownCells, Pool
-from posteriori.model.pool import FLOOR
+from posteriori.model.pool import FLOOR, HALF_DISAGREEMENT, MEAN_SHARE
 from posteriori.model_cost import Language, TableSummary, require_affordable_export
 from posteriori.scoring.decisions import Decision
 from posteriori.sql.dates import reason_against, require_dates
@@ -38,6 +38,7 @@ from posteriori.sql.dialects import (
     column,
     literal,
     minus,
+    over,
     plus,
     real,
     times,
@@ -46,6 +47,7 @@ from posteriori.sql.dialects import (
 from posteriori.sql.factors import Factor, FactorContext
 from posteriori.sql.steps import CellReader, SelectSteps
 from posteriori.sql.writers import writer_of
+from posteriori.statistics import ColumnRanges
 from posteriori.support.typing import Array
 from posteriori.tables.schema import Column, Schema, kind_of
 
@@ -353,23 +355,99 @@ def _pooled_scores(
         [array.tolist() for array in of] for of in zip((pool.weight, pool.bias), *others, strict=True)
     )
     terms = [[real(mean(*biases))] for biases in zip(*each_bias, strict=True)]
-    used = _used(models, pool)
+    used, beyond = _used(models, pool), pool.extrapolation
+    outside = None if beyond is None else _is_outside(beyond.ranges, steps, cells)
+    members: list[tuple[Node, list[Node]]] = []  # weight and log p(y | x) of those in the mean
     for m, ((name, model), weights) in enumerate(zip(models.items(), zip(*each_weight, strict=True), strict=True)):
         if name not in used:
             continue
         own = steps.scope(f"m{m}_")
         nodes = _scores(model, own, cells.of_member(own, model.schema), name)
         scores = [own.define(f"score{y}", node) for y, node in enumerate(nodes)]
-        peak = own.define("peak", own.dialect.largest([column(score) for score in scores]))
-        evidence = own.define("evidence", own.dialect.log_of_sum([(column(score), column(peak)) for score in scores]))
-        for of_class, score in zip(terms, scores, strict=True):
-            log_p = minus(minus(column(score), column(peak)), column(evidence))
-            clipped = cases(
-                (exp.LTE(this=column(peak), expression=literal(POSSIBLE)), literal(-np.log(len(scores)))),
-                default=own.dialect.largest([log_p, literal(FLOOR)]),
-            )
-            of_class.append(times(mean(*weights), clipped))
-    return [total(parts) for parts in terms]
+        log_p = _clipped_log_posterior(own, scores)
+        if outside is not None:
+            log_p = [column(own.define(f"log_p{y}", node)) for y, node in enumerate(log_p)]
+            if beyond is not None and beyond.in_mean[m]:
+                members.append((column(own.define("weight", real(mean(*weights)))), log_p))
+        for of_class, node in zip(terms, log_p, strict=True):
+            of_class.append(times(mean(*weights), node.copy()))
+    product = [total(parts) for parts in terms]
+    if beyond is None or outside is None:
+        return product
+    return _extrapolated(product, members, beyond.log_ratio.tolist(), outside, steps)
+
+
+def _clipped_log_posterior(steps: SelectSteps, scores: list[str]) -> list[Node]:
+    """Return log p(y | x) of a member from its scores, uniform where no class is possible, and none below the floor."""
+    peak, evidence = _peak_and_evidence(steps, "", scores)
+    impossible = exp.LTE(this=column(peak), expression=literal(POSSIBLE))
+    uniform = impossible, literal(-np.log(len(scores)))
+    logs = [minus(minus(column(score), column(peak)), column(evidence)) for score in scores]
+    return [cases(uniform, default=steps.dialect.largest([log, literal(FLOOR)])) for log in logs]
+
+
+def _peak_and_evidence(steps: SelectSteps, name: str, scores: list[str]) -> tuple[str, str]:
+    """Return the columns of the largest of some scores, and of log Σ exp of the scores less it."""
+    peak = steps.define(f"{name}peak", steps.dialect.largest([column(score) for score in scores]))
+    pairs = [(column(score), column(peak)) for score in scores]
+    return peak, steps.define(f"{name}evidence", steps.dialect.log_of_sum(pairs))
+
+
+def _is_outside(ranges: ColumnRanges, steps: SelectSteps, cells: CellReader) -> Node | None:
+    """Return whether a number of the row lies outside of the ranges; None if no column has one."""
+    lowest, highest = ranges.lowest - ranges.room, ranges.highest + ranges.room
+    tests: list[Node] = []
+    for j in np.flatnonzero(ranges.has_numbers).tolist():
+        cell = cells.number(j)
+        tests.append(exp.LT(this=column(cell), expression=literal(lowest[j])))
+        tests.append(exp.GT(this=column(cell), expression=literal(highest[j])))
+    if not tests:
+        return None
+    flag = steps.define("outside", cases((any_of(tests), literal(1.0)), default=literal(0.0)))
+    return exp.GT(this=column(flag), expression=literal(0.0))
+
+
+def _extrapolated(
+    product: list[Node],
+    members: Sequence[tuple[Node, list[Node]]],
+    log_ratio: Sequence[float],
+    outside: Node,
+    steps: SelectSteps,
+) -> list[Node]:
+    """Return the scores of the product of the members, and of its mixture with their mean outside (`Extrapolation`)."""
+
+    def step(name: str, node: Node) -> Node:
+        return column(steps.define(name, node))
+
+    names, classes = [steps.define(f"product{y}", node) for y, node in enumerate(product)], range(len(product))
+    peak, evidence = map(column, _peak_and_evidence(steps, "product_", names))
+    logs = [step(f"log_product{y}", minus(minus(column(names[y]), peak.copy()), evidence.copy())) for y in classes]
+    whole = step("weight_in_mean", total([weight.copy() for weight, _ in members]))
+    weighs = exp.GT(this=whole.copy(), expression=literal(0.0))
+    shares = [
+        cases((weighs.copy(), over(weight, whole.copy())), default=literal(1 / len(members))) for weight, _ in members
+    ]
+    shares = [step(f"share{m}", share) for m, share in enumerate(shares)]
+    each = list(zip(shares, [of for _, of in members], strict=True))
+    sums = [total([times(share.copy(), exp.Exp(this=of[y].copy())) for share, of in each]) for y in classes]
+    moved = [step(f"mean_score{y}", times(literal(np.exp(log_ratio[y])), sums[y])) for y in classes]
+    scale = step("mean_scale", total([node.copy() for node in moved]))
+    means = [step(f"mean{y}", over(moved[y].copy(), scale.copy())) for y in classes]
+    log_means = [step(f"log_mean{y}", exp.Ln(this=means[y].copy())) for y in classes]
+    against = [times(means[y].copy(), minus(log_means[y].copy(), logs[y].copy())) for y in classes]
+    nats = step("contradiction", steps.dialect.largest([total(against), literal(0.0)]))
+    squared = step("contradiction_squared", times(nats.copy(), nats.copy()))
+    fourth = step("contradiction_fourth", times(squared.copy(), squared.copy()))
+    high = over(fourth.copy(), plus(fourth.copy(), literal(HALF_DISAGREEMENT**4)))
+    of_mean = step("part_of_mean", plus(literal(MEAN_SHARE), times(literal(1.0 - MEAN_SHARE), high)))
+    rest = steps.dialect.largest([minus(literal(1.0), of_mean.copy()), literal(np.exp(FLOOR))])
+    parts = step("log_rest", exp.Ln(this=rest)), step("log_part", exp.Ln(this=of_mean.copy()))
+    found = []
+    for y in classes:
+        terms = [plus(part.copy(), log.copy()) for part, log in zip(parts, (logs[y], log_means[y]), strict=True)]
+        mixed = _log_sum(steps, f"_mixed{y}", [steps.define(f"mixed{k}_{y}", term) for k, term in enumerate(terms)])
+        found.append(cases((outside.copy(), mixed), default=column(names[y])))
+    return found
 
 
 def _used(models: Mapping[str, GenerativeModel], pool: Pool) -> list[str]:
@@ -409,7 +487,7 @@ def _known_share(
     return steps.define(name, cases((all_of_them, literal(1.0)), default=share))
 
 
-def _log_sum(steps: SelectSteps, y: int, names: list[str]) -> Node:
+def _log_sum(steps: SelectSteps, y: int | str, names: list[str]) -> Node:
     """Return log Σ exp of some columns, whose largest is subtracted before the exponentials."""
     if len(names) == 1:
         return column(names[0])
@@ -439,8 +517,7 @@ def _posterior(
 ) -> Iterator[tuple[str, Node]]:
     """Yield the columns of the result: the prediction, p(y | x) and log p(y | x) of each class."""
     dialect = steps.dialect
-    peak = steps.define("peak", dialect.largest([column(score) for score in scores]))
-    evidence = steps.define("evidence", dialect.log_of_sum([(column(score), column(peak)) for score in scores]))
+    peak, evidence = _peak_and_evidence(steps, "", scores)
     impossible = exp.LTE(this=column(peak), expression=literal(POSSIBLE))
     undefined: list[Node] = [impossible.copy()]
     refused = cells.refused()

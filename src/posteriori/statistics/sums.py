@@ -351,10 +351,35 @@ class ColumnRanges:
         spread = np.where(self.has_numbers, self.highest / 2.0 - self.lowest / 2.0, 0.0)  # halves do not overflow
         return np.asarray((self.lowest >= self.highest) | (spread >= _SMALLEST))
 
+    @property
+    def room(self) -> Array:
+        """How far beyond its range a number still is one of it, (d,): whole numbers stand for half a unit more."""
+        return np.where(self.whole, 0.5, 0.0)
+
+    def outside(self, batch: Batch) -> Array:
+        """Return which cells of a batch hold numbers beyond the ranges, (n, d) booleans."""
+        outside = np.zeros((len(batch), len(self.lowest)), np.bool_)
+        columns = [j for j in batch.schema.of_kind("continuous") if self.has_numbers[j]]
+        cells = batch.numbers.values[:, [batch.schema.of_kind("continuous").index(j) for j in columns]]
+        lowest, highest = self.lowest - self.room, self.highest + self.room
+        outside[:, columns] = (cells < lowest[columns]) | (cells > highest[columns])
+        return outside
+
     def take(self, columns: Sequence[int]) -> ColumnRanges:
         """Return the ranges of some columns, by their positions."""
         positions = list(columns)
         return ColumnRanges(self.lowest[positions], self.highest[positions], self.whole[positions])
+
+
+def ranges_of(each: Sequence[ColumnRanges | None]) -> ColumnRanges | None:
+    """Return the ranges over all members of a pool; None if those of one are unknown."""
+    known = [one for one in each if one is not None]
+    if not known or len(known) < len(each):
+        return None
+    total = known[0]
+    for one in known[1:]:
+        total = total + one
+    return total
 
 
 class StatisticsFactory(Protocol):

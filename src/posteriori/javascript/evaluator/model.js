@@ -12,6 +12,7 @@ import { Tree } from "./trees.js";
 import { Complement, Compound, Multinomial, PoissonRate, Presence, ScaledMultinomial } from "./words.js";
 
 const FLOOR = -700; // nats: no member of a pool can veto a class
+const [MEAN_SHARE, HALF_DISAGREEMENT] = [0.15, 3]; // of the mean of the members outside of the training rows, and in nats
 
 /** The densities by the names that the model file gives them. Each has logDensity(tile), (Z,), and logFactors(tile), (Z, d). */
 const DENSITIES = {
@@ -218,6 +219,12 @@ export class Classifier {
         },
         columns: numbersOf(written.pool.partial.columns),
       },
+      extrapolation: written.pool.extrapolation && {
+        ...written.pool.extrapolation,
+        lowest: numbersOf(written.pool.extrapolation.lowest),
+        highest: numbersOf(written.pool.extrapolation.highest),
+        logRatio: numbersOf(written.pool.extrapolation.log_ratio),
+      },
     };
     this.givenLogPrior = written.class_log_prior && numbersOf(written.class_log_prior); // by the user of a pool
   }
@@ -304,10 +311,34 @@ export class Classifier {
   logPosterior(row) {
     const cells = this.schema.readRow(row);
     this.hints.warnOf(row, cells);
-    if (!this.pool) return this.ofMembers(cells)[0];
+    return this.pool ? this.pooled(cells).answer : this.ofMembers(cells)[0];
+  }
+
+  /** Return log p(y | x) by the product of the members of a pool, (C,), and as it is answered (`Extrapolation`). */
+  pooled(cells) {
     const each = this.clippedOfMembers(cells);
     const { weight, bias } = this.weighed(this.parts(cells));
-    return normalised(bias.map((one, y) => each.reduce((sum, of, m) => sum + weight[m] * of[y], one)));
+    const product = normalised(bias.map((one, y) => each.reduce((sum, of, m) => sum + weight[m] * of[y], one)));
+    if (this.outside(cells).length === 0) return { product, answer: product };
+    const { in_mean: inMean, logRatio } = this.pool.extrapolation;
+    const counted = each.map((_, m) => (inMean[m] ? weight[m] : 0));
+    const total = counted.reduce((sum, one) => sum + one, 0);
+    const number = inMean.filter(Boolean).length;
+    const share = counted.map((one, m) => (total > 0 ? one / total : Number(inMean[m]) / number));
+    const score = (y) => logSum(each.map((of, m) => of[y] + Math.log(share[m]))) + logRatio[y];
+    const mean = normalised(Float64Array.from(product, (_, y) => score(y)));
+    const nats = mean.reduce((sum, log, y) => sum + (log > -Infinity ? Math.exp(log) * (log - product[y]) : 0), 0);
+    const fourth = Math.max(nats, 0) ** 4;
+    const part = MEAN_SHARE + ((1 - MEAN_SHARE) * fourth) / (fourth + HALF_DISAGREEMENT ** 4);
+    const answer = product.map((log, y) => logSum([Math.log1p(-part) + log, Math.log(part) + mean[y]]));
+    return { product, answer };
+  }
+
+  /** Return the positions of the columns whose numbers lie outside of the ranges of the training rows. */
+  outside({ numbers }) {
+    if (!this.pool?.extrapolation) return [];
+    const { columns, lowest, highest } = this.pool.extrapolation;
+    return columns.filter((j, k) => numbers[j] < lowest[k] || numbers[j] > highest[k]);
   }
 
   /** Return the terms of a model, (C, d + P), that add up with its log prior to clipped log posteriors, as `clip_factors`. */
@@ -407,6 +438,11 @@ export class Classifier {
       if (this.pool && !partial) model.classLogPrior.forEach((one, y) => (bias[y] += weights[m] * one));
     });
     if (partial) this.shareBias(total, cells, parts[0], blank);
+    const outside = this.outside(cells);
+    if (outside.length > 0) {
+      const { product, answer } = this.pooled(cells);
+      answer.forEach((log, y) => outside.forEach((j) => (total[y * d + j] += (log - product[y]) / outside.length)));
+    }
     const factors = this.schema.columns.map(({ name }, j) => ({
       column: name,
       value: isMissing(cellOf(row, name)) ? null : cellOf(row, name),
