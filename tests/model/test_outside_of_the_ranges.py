@@ -1,4 +1,4 @@
-"""Rows with a number outside of the range of the training rows: a mixture of the product and the mean of the members."""
+"""Rows with a number outside of the training range: a mixture of the product and the mean of the members."""
 
 import json
 import pickle
