@@ -96,6 +96,7 @@ _DATACLASSES = {
     "GroupImportance": "posteriori.learning.importance",
     "Importance": "posteriori.learning.importance",
     "Block": "posteriori.model",
+    "Extrapolation": "posteriori.model",
     "FactorWeights": "posteriori.model",
     "GenerativeModel": "posteriori.model",
     "KnownCells": "posteriori.model",

@@ -22,9 +22,9 @@ FLOOR = -700.0  # nats; smaller ones are clipped, so that none decides alone. ex
 _FLAT = 2.0  # of 1 − sᵃ: near whole rows little changes, so that an irrelevant cell changes nothing
 _RARE = 3.0  # of 1 − s, the part of the distribution that answers where hardly anything is known
 LEAST_SHARE = 1e-6  # of all cells, in a model file: no division overflows
-# The share of the mean of the members outside of the training rows: at least, and half of the rest from so many nats of
-# disagreement on. Tuned on the first half of the tables (docs/guide/tasks/new_places.md).
-MEAN_SHARE, HALF_DISAGREEMENT = 0.15, 3.0
+# The share of the mean of the members outside of the training rows: at least, of classes and of cells of a number, and
+# half of the rest from so many nats of disagreement on (docs/guide/tasks/new_places.md).
+MEAN_SHARE, MEAN_SHARE_OF_NUMBERS, HALF_DISAGREEMENT = 0.15, 0.5, 3.0
 
 
 @dataclass(frozen=True)
@@ -149,18 +149,28 @@ class Extrapolation:
     .. math:: (1 - \mu)\, p + \mu\, q, \quad q \propto \sum_m w_m p_m, \quad
               \mu = \mu_0 + (1 - \mu_0) \frac{k^4}{k^4 + k_0^4}, \quad k = \mathrm{KL}(q \| p)
 
-    with μ₀ = 0.15 and k₀ = 3 nats. Trees that correct the others have no part in q.
+    with k₀ = 3 nats, and μ₀ = 0.15 of classes, 0.5 of numbers. Trees that correct the others have no part in q.
     """
 
     ranges: ColumnRanges  # of the training rows
     in_mean: Array  # (M,) bool: the members that q is the mean of
     log_ratio: Array  # (C,): log of the class prior over that of the training rows, which q is moved by
+    least: float = MEAN_SHARE  # μ₀
 
     @classmethod
     def of(cls, ranges: ColumnRanges, models: Sequence[GenerativeModel], log_ratio: Array) -> Extrapolation:
         """Return that of a pool of some models; sums of trees are not in the mean unless all are."""
         corrects = np.array([model.is_sum_of_trees for model in models])
         return cls(ranges, ~corrects | corrects.all(), log_ratio)
+
+    def check_against(self, n_members: int, n_classes: int, n_columns: int) -> None:
+        """Raise ValueError unless these are of so many members, classes and columns."""
+        self.ranges.check_against(n_columns)
+        shape = self.in_mean.shape, self.in_mean.dtype
+        require(shape == ((n_members,), np.dtype(np.bool_)), "there is not one flag per member for their mean")
+        check_numbers("the log ratios of class priors", self.log_ratio, (n_classes,))
+        check_numbers("the share of the mean of the members", np.array([self.least]), (1,), 0.0, 1.0)
+        require(0.0 < self.least < 1.0, "the mean of the members has no share, or there is nothing else")
 
     def log_mixture(self, log_product: Array, log_posteriors: Array, weight: Array) -> Array:
         """Return the log of the mixture, (n, C), from log p, (n, C), those of the members, (n, C, M), and w, (n, M)."""
@@ -174,7 +184,7 @@ class Extrapolation:
         with np.errstate(invalid="ignore"):  # of classes with no probability
             contradiction = np.where(mean > 0, mean * (log_mean - log_product), 0.0).sum(axis=1, keepdims=True)
         fourth = np.maximum(contradiction, 0.0) ** 4
-        of_mean = MEAN_SHARE + (1.0 - MEAN_SHARE) * fourth / (fourth + HALF_DISAGREEMENT**4)
+        of_mean = self.least + (1.0 - self.least) * fourth / (fourth + HALF_DISAGREEMENT**4)
         return np.asarray(np.logaddexp(np.log1p(-of_mean) + log_product, np.log(of_mean) + log_mean))
 
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from posteriori.fitting.recipe import Recipe
 from posteriori.learning.number_pool import NumberScore, fit_number_pool
-from posteriori.model import Pool, clip_log_posteriors
+from posteriori.model import Extrapolation, Pool, clip_log_posteriors
+from posteriori.model.pool import MEAN_SHARE_OF_NUMBERS
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.pool.parameters import FEW_ROWS, Data
 from posteriori.pool.partial_rows import fit_partial_rows
@@ -24,10 +25,11 @@ from posteriori.regression.neighbours import Placed, grow_neighbours, rank_of
 from posteriori.regression.rows import GROUPS, NumberRows, read_number_rows
 from posteriori.regression.spread import grow_spread
 from posteriori.regression.value import FittedRegression
+from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import generator
 from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
-from posteriori.tables.progress import Step, plan_steps, start_progress, step
+from posteriori.tables.progress import Step, plan_steps, start_progress, step, without_passes
 
 _JUDGED = 2000  # of the rows whose held-out densities are kept, by which smoothing and weights are chosen
 _PARTIAL = 500  # of them, of which cells are hidden
@@ -210,13 +212,16 @@ def _weighed(recipe: Recipe, rows: NumberRows, judged: _Judged, penalty: float) 
     out_of_fold = HeldOutNumbers(density, y, weight * rows.unit, rows.folded.places[chosen])
     results = _results(judged, pool, out_of_fold)
     some = few[: most_rows(len(rows.batch.schema.columns))]
+    with without_passes():
+        ranges = rows.source.reduce(ColumnRanges.of)
+    every, moved = np.ones(len(pool.weight), np.bool_), np.zeros(len(whole.cells))
     to_measure = HeldOutRows(folds, pool, rows.batch.rows(chosen[some]), fold[some], y[some], weight[some], len(rows.y))
     found = FittedRegression(
         recipe,
         rows.target,
         rows.batch.schema,
         whole.in_no_order(),
-        pool,
+        replace(pool, extrapolation=Extrapolation(ranges, every, moved, MEAN_SHARE_OF_NUMBERS)),
         folds.joint_trees,
         results=results,
         out_of_fold=out_of_fold,

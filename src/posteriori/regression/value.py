@@ -121,6 +121,9 @@ class FittedRegression(FittedNumbers):
         require(self.pool.partial is not None, "the weights for partial rows are missing")
         assert self.pool.partial is not None
         self.pool.partial.check_against(n_members, n_cells, len(self.of_columns.columns))
+        require(self.pool.extrapolation is not None, "the ranges of the training rows are missing")
+        assert self.pool.extrapolation is not None
+        self.pool.extrapolation.check_against(n_members, n_cells, len(self.of_columns.columns))
         trees = self.members.neighbours.trees
         require(self.joint_trees.trees == trees, "the joint distribution is of other trees")
         cut = self.members.neighbours.schema
