@@ -163,7 +163,7 @@ def _ends(column: pl.Series) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def _without_category(X: pl.DataFrame, classes: np.ndarray, allows: Allows) -> dict[str, np.ndarray]:
-    """Return the split by a category of the column that says most about the class, if it allows one; else the next."""
+    """Return the split by a category, of the column with the most information on the class that allows one."""
     kinds = [one for one in X if not one.dtype.is_numeric() and one.drop_nulls().n_unique() in CATEGORIES]
     information = {one.name: mutual_info_score(one.fill_null("").to_list(), classes) for one in kinds}
     for column in sorted(kinds, key=lambda one: -information[one.name]):
