@@ -253,21 +253,24 @@ def of_groups(rows: list[Row], models: Sequence[str]) -> str:
 
 
 def _block_of_groups(rows: list[Row], models: Sequence[str], figure: str, worst: Any) -> str:
-    lines = []
+    lines: list[list[str]] = []
+    means: dict[str, list[list[float]]] = {half: [] for half in HALVES}
     for table in dict.fromkeys(row.table for row in rows):
         groups = [row for row in rows if row.table == table and kind_of(row.split) == "group"]
         at_random = [row for row in rows if row.table == table and kind_of(row.split) == "random"]
+        if not groups or not at_random:
+            continue
+        found = [[row.of[model][figure] for row in groups] for model in models]
+        usual = _mean(at_random, models[0], figure)
+        means[groups[0].half].append([usual, *(float(np.mean(one)) for one in found)])
         name, _, column = table.partition(": ")
-        cells = [_of_groups(groups, model, figure, worst) for model in models] if groups else []
-        if cells:
-            usual = f"{_mean(at_random, POOL, figure):.3f}" if at_random and POOL in models else "–"
-            lines.append([f"{name}, {GROUPS[name, column]} left out ({len(groups)})", usual, *cells])
+        cells = [f"{np.mean(one):.3f}, worst {worst(one):.3f}" for one in found]
+        lines.append([f"{name}, {GROUPS[name, column]} left out ({len(groups)})", f"{usual:.3f}", *cells])
+    for half, some in means.items():
+        if some:
+            lines.append([f"**mean, {half} half ({len(some)})**", *(f"{one:.3f}" for one in np.mean(some, axis=0))])
     title = {"loss": "log-loss", "accuracy": "accuracy"}[figure]
-    return markdown_table([title, f"{POOL}, random rows", *models], lines)
-
-
-def _of_groups(groups: list[Row], model: str, figure: str, worst: Any) -> str:
-    return f"{_mean(groups, model, figure):.3f}, worst {worst(row.of[model][figure] for row in groups):.3f}"
+    return markdown_table([title, f"{models[0]}, random rows", *models], lines)
 
 
 TABLES = {"classes": of_classes, "numbers": of_numbers, "groups": of_groups}

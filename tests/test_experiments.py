@@ -360,6 +360,7 @@ def test_the_worst_group_is_named_beside_the_mean():
     lines = new_places.text_of(scores, "groups", ["pool"]).splitlines()
     assert "| vowel, person left out (2) | 0.100 | 0.400, worst 0.600 |" in lines
     assert "| vowel, person left out (2) | 0.900 | 0.600, worst 0.400 |" in lines
+    assert "| **mean, report half (1)** | 0.900 | 0.600 |" in lines
 
 
 def test_intervals_are_judged_by_kind_of_split():
