@@ -18,10 +18,12 @@ from experiments import (
     halves,
     importance,
     larger_tables,
+    new_places,
     pool,
     regression,
     regression_rivals,
     rivals,
+    shifted_splits,
 )
 from experiments.ablation_cells import Cells
 from experiments.ablations import CANDIDATES, pooled_loss, predicted
@@ -51,6 +53,7 @@ def test_a_benchmark_imports(name):
 
 BLOCKS = [
     *halves.PAGES.items(),
+    *new_places.PAGES.items(),
     *(("ablations", POOL_NOTEBOOK), ("single rows", POOL_NOTEBOOK), ("rivals by table", POOL_NOTEBOOK)),
     *((name, pool.PAGE) for name in ("summary", "by half", "by set", "rivals", "hidden at prediction")),
     ("larger tables", larger_tables.PAGE),
@@ -287,6 +290,90 @@ def test_regression_tables_have_numeric_targets_in_two_halves():
         assert 250 <= len(table.y) == table.X.height <= regression.MOST_ROWS
         assert np.isfinite(table.y).all()
         assert len(np.unique(table.y)) > 40
+
+
+@pytest.fixture
+def shifted(tmp_path, monkeypatch):
+    """Return a folder of a table of two columns that each tell the class, one in three of whose rows is of a shop."""
+    rows = "".join(f"{i % 61},{'uvw'[i % 3]},{'ab'[i % 2]}\n" for i in range(180))
+    (tmp_path / "made.csv").write_text(f"x,shop,y\n{rows}")
+    (tmp_path / "INDEX.tsv").write_text("name\tfile\ttarget\tcategorical_columns\nmade\tmade.csv\ty\tshop\n")
+    monkeypatch.setenv("POSTERIORI_DATA", str(tmp_path))
+    monkeypatch.setattr(shifted_splits, "GROUPS", {("made", "shop"): "shop", ("absent", "x"): "year"})
+    return tmp_path
+
+
+@pytest.mark.parametrize("part", ["classes", "groups"])
+def test_test_rows_of_a_shifted_split_lie_outside(part, shifted):
+    (name,) = shifted_splits.names_of(part, shifted)
+    places = shifted_splits.read_places(part, name, shifted, 1)
+    groups = ["group: u", "group: v", "group: w"]
+    expected = {"classes": ["upper: x", "lower: x", "without: shop = u"], "groups": [*groups, "random"]}
+    assert list(places.splits) == expected[part]
+    for split, test in places.splits.items():
+        beyond = shifted_splits.outside(places.X, test)
+        assert not beyond[~test].any()
+        assert split == "random" or beyond[test].all()
+
+
+def test_classes_of_few_training_rows_forbid_a_split():
+    allows = shifted_splits._allows_classes(np.repeat([0, 1], [100, 24]))
+    assert allows(np.arange(124) < 30)
+    assert not allows(np.arange(124) >= 104)  # four rows of the second class are left
+    assert not allows(np.arange(124) >= 100)  # none is
+    assert not allows(np.arange(124) < 10)  # too few to judge by
+
+
+def test_a_model_is_judged_outside_of_its_training_rows(shifted):
+    found = new_places.measure("classes", "made", "without: shop = u", new_places.LOGISTIC, 1)
+    assert found["rows"] == found["rows_outside"] == 60
+    assert found["loss"] == found["loss_outside"] >= 0.69
+    assert "KeyError" in new_places.measure("classes", "made", "upper: x", "no such library", 1)["error"]
+
+
+def figures(loss):
+    return {"rows": 60, "loss": loss, "accuracy": 1.0 - loss, "rows_outside": 60}
+
+
+def test_figures_of_new_places_are_means_of_common_splits():
+    splits = {
+        "upper: age": {"pool": figures(0.3), "CatBoost": figures(0.5)},
+        "lower: age": {"pool": figures(0.1), "CatBoost": {"stopped": 1.0}},
+    }
+    scores = {"classes": {"adult": splits, "zoo": {"upper: legs": {"pool": figures(0.5), "CatBoost": figures(0.2)}}}}
+    text = new_places.text_of(scores, "classes", ["pool", "CatBoost"])
+    assert text.startswith("2 splits of 2 tables; 1 more are left out")
+    assert "| model | all (2) | tuning half (1) | report half (1) | upper end (2) | worst split | accuracy |" in text
+    assert "| CatBoost | 0.350 | 0.500 | 0.200 | 0.350 | 0.50 (adult) | 0.650 |" in text
+    assert new_places.text_of(scores, "classes", ["pool"]).startswith("3 splits of 2 tables:")
+    later = {"classes": {"adult": {name: {"pool": figures(0.2)} for name in splits}}}
+    lines = new_places.differences(later, scores, "classes").splitlines()[2:]
+    assert lines == [
+        "| tuning half, upper end (1) | 0.3000 | 0.2000 | -0.100 (adult, upper: age) | 0 | 0.700 | 0.800 |",
+        "| tuning half, lower end (1) | 0.1000 | 0.2000 | +0.100 (adult, lower: age) | 1 | 0.900 | 0.800 |",
+    ]
+
+
+def test_the_worst_group_is_named_beside_the_mean():
+    splits = {"group: 1": 0.2, "group: 2": 0.6, "random": 0.1}
+    scores = {"groups": {"vowel: Speaker Number": {name: {"pool": figures(loss)} for name, loss in splits.items()}}}
+    lines = new_places.text_of(scores, "groups", ["pool"]).splitlines()
+    assert "| vowel, person left out (2) | 0.100 | 0.400, worst 0.600 |" in lines
+    assert "| vowel, person left out (2) | 0.900 | 0.600, worst 0.400 |" in lines
+    assert "| **mean, report half (1)** | 0.900 | 0.600 |" in lines
+
+
+def test_intervals_are_judged_by_kind_of_split():
+    def score(coverage):
+        return {"pool": {"rmse": 0.5, "rmse_of_most": 0.4, "crps": 0.2, "coverage": coverage, "width": 1.5}}
+
+    before = {"numbers": {"auto": {"upper: weight": score(0.6)}, "german: age": {"upper: age": score(0.8)}}}
+    text = new_places.text_of(before, "numbers", ["pool"])
+    assert "| upper end (2) | pool | 0.500 | 0.400 | 0.200 | 0.600 | 0.800 | 0.60 (auto) | 1.50 |" in text
+    text = new_places.differences({"numbers": {"auto": {"upper: weight": score(0.9)}}}, before, "numbers")
+    assert (
+        "| tuning half, upper end (1) | 1.000 | 1.000 | 1.000 (auto, upper: weight) | 0.600 | 0.900 | 1.000 |" in text
+    )
 
 
 def test_a_joint_method_that_is_measured_is_not_measured_again():

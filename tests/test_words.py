@@ -44,6 +44,7 @@ QUESTIONS = {
     "models/pool": ["ensemble", "stacking", "AutoML"],
     "/networks": ["causal effect", "intervention"],
     "/drift": ["covariate shift", "PSI"],
+    "tasks/new_places": ["extrapolation", "domain shift", "GroupKFold"],
     "tasks/watch": ["concept drift", "monitoring", "ADWIN"],
 }
 
