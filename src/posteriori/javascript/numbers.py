@@ -65,7 +65,7 @@ def _cells(found: Locations) -> dict[str, Any]:
         "step": cells.step,
         "edges": written_array(found.edges[1:-1]),  # where cells meet, on the scale
         "atoms": np.flatnonzero(found.atoms).tolist(),
-        "share": written_array(found.share[found.atoms]),  # of the atoms
+        "share": written_array(found.share),
         "floor": {"weight": weight, "probability": written_array(of_all)},
     }
 
@@ -98,6 +98,7 @@ def _features(features: Features) -> dict[str, Any]:
             for one in features.categories
         ],
         "gaps": [{"column": one.column, "share": one.share} for one in features.gaps],
+        "most_gaps": features.most_gaps,
     }
 
 

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from posteriori.learning.cut_points import quantile_cuts
+from posteriori.model.blocks import known_cells
 from posteriori.support.checks import LARGEST, check_numbers, check_places, check_share, require
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
@@ -79,12 +80,14 @@ class Gap:
 class Features:
     """The map from rows to features φ, of which each has mean 0 in the training rows.
 
-    Unknown cells have the mean, 0. A column of which 5 % of the training cells are missing has a mark for that.
+    Unknown cells have the mean, 0. A column of which 5 % of the training cells are missing has a mark for that. Marks
+    add up: they are unknown in a row without a cell, and in one with more gaps than a training row had.
     """
 
     numbers: tuple[NumberFeatures, ...]
     categories: tuple[CategoryFeatures, ...]
     gaps: tuple[Gap, ...]
+    most_gaps: int  # how many columns that have a mark a training row lacked
     columns: Array  # (p,): the position in the schema of the column of each feature
     kinds: Array  # (p,): the index in KINDS of each feature
 
@@ -102,6 +105,7 @@ class Features:
             numbers,
             categories,
             gaps,
+            int(_missing(gaps, batch)[weight > 0].sum(axis=1).max(initial=0)),
             np.array(columns + [one.column for one in gaps], np.int64),
             np.array(kinds, np.int64),
         )
@@ -129,6 +133,7 @@ class Features:
             columns = continuous if gap.is_number else schema.coded
             require(0 <= gap.place < len(columns) and columns[gap.place] == gap.column, _OTHER_COLUMNS)
             check_share("the share of missing cells", gap.share)
+        require(0 <= self.most_gaps <= len(self.gaps), "a row had more gaps than columns with gaps")
         n_features = sum(1 + len(one.cuts) for one in self.numbers) + sum(len(one.codes) for one in self.categories)
         shape = (n_features + len(self.gaps),)
         check_places("the columns of features", self.columns, shape, 0, len(schema.columns))
@@ -168,18 +173,24 @@ class Features:
             codes = batch.codes.values[:, of.place].astype(np.int64)
             out[:, part] = (codes[:, np.newaxis] == of.codes) - of.usual
             out[codes == 0, part] = 0.0
-        for gap, part in zip(self.gaps, self.parts_of_gaps, strict=True):
-            out[:, part.start] = gap.is_missing(batch) - gap.share
+        marks = _missing(self.gaps, batch) - np.array([gap.share for gap in self.gaps])
+        out[:, len(self) - len(self.gaps) :] = np.where(self._says_nothing(batch)[:, np.newaxis], 0.0, marks)
         return out
 
     def unknown(self, batch: Batch) -> Array:
-        """Return which features of rows are unknown, (n, p): those of missing cells, except for the marks of gaps."""
+        """Return which features of rows are unknown, (n, p): those of missing cells, and marks that say nothing."""
         out = np.zeros((len(batch), len(self)), np.bool_)
         for one, (line, steps) in zip(self.numbers, self.parts_of_numbers, strict=True):
             out[:, line.start : steps.stop] = np.isnan(_cells(batch, one))[:, np.newaxis]
         for of, part in zip(self.categories, self.parts_of_categories, strict=True):
             out[:, part] = (batch.codes.values[:, of.place] == 0)[:, np.newaxis]
+        out[:, len(self) - len(self.gaps) :] = self._says_nothing(batch)[:, np.newaxis]
         return out
+
+    def _says_nothing(self, batch: Batch) -> Array:
+        """Return in which rows the gaps say nothing, (n,)."""
+        too_many = _missing(self.gaps, batch).sum(axis=1) > self.most_gaps
+        return np.asarray(too_many | ~known_cells(batch).any(axis=1))
 
     @cached_property
     def unit(self) -> Array:
@@ -191,6 +202,11 @@ class Features:
         for _, steps in self.parts_of_numbers:
             unit[steps] = 1.0 / (steps.stop - steps.start + 1)
         return unit
+
+
+def _missing(gaps: tuple[Gap, ...], batch: Batch) -> Array:
+    """Return which cells of the columns with a mark are missing, (n, g)."""
+    return np.array([gap.is_missing(batch) for gap in gaps], np.bool_).reshape(len(gaps), len(batch)).T
 
 
 def _cells(batch: Batch, one: NumberFeatures) -> Array:

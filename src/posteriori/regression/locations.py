@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from posteriori.model.blocks import known_cells
 from posteriori.model.predictive import NumberCells
 from posteriori.regression.features import Features
 from posteriori.regression.landmarks import Inputs, Landmarks
@@ -123,7 +124,10 @@ class Locations:
         return np.stack(each, axis=1), np.sqrt(variance)
 
     def student_probability(self, batch: Batch) -> Array:
-        """Return the probability of each cell, (n, G), by the one location with a density of Student's t around it."""
+        """Return the probability of each cell, (n, G), by the one location with a density of Student's t around it.
+
+        Where no cell of a row is known, it is that of all rows: the mean on a scale is not the mean.
+        """
         (squares,), additive = self.squares, self.additive
         assert additive is not None
         values, unknown = self.design.of_rows(batch, additive)
@@ -132,7 +136,8 @@ class Locations:
             # What a similarity to landmarks loses by unknown cells is no less than a sum of columns leaves.
             variance = np.where(unknown > 0, np.maximum(variance, additive.noise + unknown), variance)
         spread = np.sqrt(variance)[:, np.newaxis]
-        return self.student_around(squares.predict(values), spread, squares.degrees)
+        found = self.student_around(squares.predict(values), spread, squares.degrees)
+        return np.where(known_cells(batch).any(axis=1, keepdims=True), found, self.share / self.share.sum())
 
     def student_around(self, location: Array, spread: Array, degrees: float) -> Array:
         """Return the probability of each cell, (n, G), by the locations and scales, (n, 1), of densities of t."""

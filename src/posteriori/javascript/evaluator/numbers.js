@@ -29,13 +29,28 @@ function studentBelow(x, degrees) {
   return normalBelow((Math.sign(x) * (8 * degrees + 1) * deviate) / (8 * degrees + 3));
 }
 
+/** Return probabilities whose sum is 1. */
+function summingToOne(probabilities) {
+  const total = probabilities.reduce((sum, p) => sum + p, 0);
+  return probabilities.map((p) => p / total);
+}
+
 /** The map from rows to features, of which each has mean 0 in the training rows: lines and steps, indicators, marks. */
 class Features {
-  constructor({ numbers, categories, gaps }, schema) {
+  constructor({ numbers, categories, gaps, most_gaps: mostGaps }, schema) {
+    const isMissing = (cells, { column }) =>
+      schema.columns[column].kind === "continuous" ? Number.isNaN(cells.numbers[column]) : cells.codes[column] === 0;
+    const tells = (cells) =>
+      schema.knownColumns(cells).size > 0 && gaps.filter((one) => isMissing(cells, one)).length <= mostGaps;
     this.parts = [
       ...numbers.map((one) => this.ofNumber(one)),
       ...categories.map((one) => this.ofCategory(one)),
-      ...gaps.map((one) => this.ofGap(one, schema)),
+      ...gaps.map((one) => ({
+        column: one.column,
+        size: 1,
+        known: tells,
+        of: (cells) => [Number(isMissing(cells, one)) - one.share],
+      })),
     ];
     let end = 0;
     for (const part of this.parts) part.begin = (end += part.size) - part.size;
@@ -58,12 +73,6 @@ class Features {
     const means = numbersOf(usual);
     const of = (cells) => means.map((mean, k) => Number(cells.codes[column] === codes[k]) - mean);
     return { column, size: means.length, known: (cells) => cells.codes[column] > 0, of };
-  }
-
-  ofGap({ column, share }, schema) {
-    const isNumber = schema.columns[column].kind === "continuous";
-    const missing = ({ numbers, codes }) => (isNumber ? Number.isNaN(numbers[column]) : codes[column] === 0);
-    return { column, size: 1, known: () => true, of: (cells) => [Number(missing(cells)) - share] };
   }
 
   /** Return the features of a row, (p,), 0 where the cell is missing, and the places of those that are known. */
@@ -142,7 +151,7 @@ export class AdditiveRegressor {
     this.cells = new NumberCells(written.cells);
     this.edges = numbersOf(written.cells.edges); // where cells meet, on the scale
     this.atoms = written.cells.atoms; // cells of one frequent value, whose probability is that in all rows
-    this.share = numbersOf(written.cells.share); // that probability
+    this.share = numbersOf(written.cells.share); // of cells in all rows
     this.floor = { ...written.cells.floor, probability: numbersOf(written.cells.floor.probability) };
   }
 
@@ -178,6 +187,9 @@ export class AdditiveRegressor {
   predictDensity(row) {
     const cells = this.schema.readRow(row);
     this.hints.warnOf(row, cells);
+    if (this.schema.knownColumns(cells).size === 0) {
+      return new PredictiveDensity(this.cells, summingToOne(this.share));
+    }
     const { values, variance } = this.filledRow(cells);
     const leverage = this.squares.distance(values) + 1 / this.squares.weight;
     const spread = Math.sqrt(this.noise * (1 + leverage) + variance);
@@ -197,18 +209,16 @@ export class AdditiveRegressor {
     if (!this.atoms.length) return found;
     const sum = (values) => values.reduce((total, one) => total + one, 0);
     for (const g of this.atoms) found[g] = 0;
-    const factor = Math.max(1 - sum(this.share), 0) / Math.max(sum(found), 2 ** -1022);
+    const factor = Math.max(1 - sum(this.atoms.map((g) => this.share[g])), 0) / Math.max(sum(found), 2 ** -1022);
     const scaled = found.map((p) => p * factor);
-    this.atoms.forEach((g, k) => (scaled[g] = this.share[k]));
+    for (const g of this.atoms) scaled[g] = this.share[g];
     return scaled;
   }
 
   /** Return probabilities mixed with a little of those of all rows, so that no cell is impossible. */
   withFloor(probabilities) {
     const { weight, probability } = this.floor;
-    const found = probabilities.map((p, g) => (1 - weight) * p + weight * probability[g]);
-    const total = found.reduce((sum, p) => sum + p, 0);
-    return found.map((p) => p / total);
+    return summingToOne(probabilities.map((p, g) => (1 - weight) * p + weight * probability[g]));
   }
 
   /**
