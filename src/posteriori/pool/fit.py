@@ -127,15 +127,20 @@ def _with_affordable_folds(asked: PoolParameters, folded: FoldedData, candidates
     """Return the rows in fewer folds, with a warning, if cross-validation exceeds the memory; announce what is long."""
     if asked.time_budget is not None:
         return folded
-    plans = list(candidates.plans(folded).values())
-    work = total_work(plans, folded.source.schema, folded.work_counts)
+    by_name = candidates.plans(folded)
+    plans, counts = list(by_name.values()), (folded.source.schema, folded.work_counts)
+    work = total_work(plans, *counts)
     reason = work.reason_too_much()
     if reason is None:
         what = f"the fit of {len(plans)} candidates with {folded.folds:,} folds"
+        costly = _costly(asked, candidates)
+        if 0 < len(costly) < len(plans):
+            share = 1.0 - total_work([by_name[name] for name in costly], *counts).seconds / work.seconds
+            what += f" ({share:.0%} of it if a trial shows that forests are of no use)"
         work.announce(what, "name fewer members, ask for fewer folds or set time_budget")
         return folded
     few = folded.folds <= USUAL_FOLDS
-    fewer = 0 if few else affordable_folds(plans, folded.source.schema, folded.work_counts)
+    fewer = 0 if few else affordable_folds(plans, *counts)
     if fewer == 0:
         return folded  # `cross_fit` says why
     warn(f"folds is reduced from {folded.folds:,} to {fewer:,}: {reason}")
