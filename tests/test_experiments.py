@@ -28,7 +28,7 @@ from experiments.ablation_cells import Cells
 from experiments.ablations import CANDIDATES, pooled_loss, predicted
 from experiments.page import DOCS, POOL_NOTEBOOK, markdown_table, replace_block
 from experiments.real_tables import Table, data_folder
-from posteriori.model_selection.metrics import log_loss
+from posteriori.model_selection.metrics import accuracy
 
 ROOT = DOCS.parent
 MODULES = sorted(module.name for module in pkgutil.iter_modules(experiments.__path__))
@@ -307,7 +307,7 @@ def test_a_drawn_table_has_its_size_gaps_and_a_dependence_of_its_label():
     assert X.equals(curves.draw(500, 9, 3, seed=0)[0])
     assert not X.equals(curves.draw(500, 9, 3, seed=1)[0])
     held_out = po.cross_validate({"nb": po.NaiveBayes()}, X, y, folds=2)
-    assert log_loss(held_out.y_true, held_out.posteriors["nb"]) < np.log(3)
+    assert accuracy(held_out.y_true, held_out.posteriors["nb"]) > 0.4
 
 
 def test_the_curves_name_what_is_slow_or_wrong():
