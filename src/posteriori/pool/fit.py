@@ -92,8 +92,9 @@ def fit(recipe: Recipe, data: Data, progress: Callable[[int], None] | None = Non
         weights = _weigh(asked, chosen.fits, fitter)
         if residual is not None and whole is not None:
             apart = _Apart.of(whole, weights.fits)
-            late = asked.time_budget is not None and TimeBudget(asked.time_budget, begun).left() <= 0
-            found = None if late else _with_residual(weights, apart, residual)
+            budget = TimeBudget(np.inf if asked.time_budget is None else asked.time_budget, begun)
+            late = budget.left() <= 0
+            found = None if late else _with_residual(weights, apart, residual, budget)
             chosen = _without_residual(asked, chosen, weights, apart, found, late=late)
             weights = _with_all_rows(weights, apart) if found is None or RESIDUAL in chosen.skipped else found
         weights = _with_partial(asked, weights, read.prior)
@@ -361,7 +362,7 @@ def _with_all_rows(weights: _Weights, apart: _Apart) -> _Weights:
     return replace(weights, fits=replace(weights.fits, fitted=fitted))
 
 
-def _with_residual(weights: _Weights, apart: _Apart, recipe: Recipe) -> _Weights | None:
+def _with_residual(weights: _Weights, apart: _Apart, recipe: Recipe, budget: TimeBudget) -> _Weights | None:
     """Return the weights with trees on what the members leave as one more member, of weight 1; None if none is of use.
 
     The evaluated rows are those that were apart, from here on.
@@ -374,7 +375,8 @@ def _with_residual(weights: _Weights, apart: _Apart, recipe: Recipe) -> _Weights
         mine = folded.fold == k
         held_out[others[mine]] = pool.log_posterior(weights.log_posterior[mine])
     plan = recipe.plan(whole.source.schema, whole.target)
-    fitted = fit_residual(whole, plan, np.maximum(held_out, _SUREST))
+    started = clock()
+    fitted = fit_residual(whole, plan, np.maximum(held_out, _SUREST), lambda: budget.left() > clock() - started)
     if fitted is None:
         return None
     judged = whole.chosen(rows)
