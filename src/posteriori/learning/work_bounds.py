@@ -81,7 +81,7 @@ _ROWS_PER_TREE, _USUAL_TREES = 40, 500  # of a sum: 5 to 1,400 trees are grown, 
 _PER_SHARE = 1e-8  # row, class and tree of a sum: p(y | x), its sums in leaves and its update
 _PER_BIN = 3e-7  # of a column, and tree of a sum: the search of all its leaves
 _GROWN = 1.5  # forests of a pool: half of the trees on most rows, and all of them on all rows
-_PER_SPLIT = 1.3e-8  # row, level of a tree and column that is tried
+_PER_SPLIT = (3e-8, 2e-9)  # row, level of a tree and column that is tried for its best cut, for one at random
 _PER_NODE_CELL = 2.1e-7  # of a node and a class, in the search of the strengths and in the weights of leaves
 _PER_FACTOR = 5e-8  # row, class and column, of a weight per column
 _PER_LEARNED = 5e-9  # row, class and column, in one evaluation of the loss of numbers per cell
@@ -156,8 +156,8 @@ def estimate_work(plan: Plan, schema: Schema, counts: WorkCounts) -> Work:
     n_bytes = _BYTES_PER_POSTERIOR * counts.n_evaluated * n_components
     for block in plan.blocks:
         if isinstance(block.density, SummedTrees):
-            # A pool grows them on the evaluated rows, and on those of them outside one fold.
-            n_sums, n_grown = (2, counts.n_evaluated) if counts.leave_trees_out else (n_models, n)
+            # A pool grows them on the evaluated rows, and on those outside one fold; a model by itself outside each.
+            n_sums, n_grown = (2, counts.n_evaluated) if counts.leave_trees_out else (n_models * (FOLDS + 1), n)
             work = _work_of_sum(block.density, sizes[list(block.columns)], n_grown, n_components)
             seconds, n_bytes = seconds + n_sums * work.seconds, n_bytes + n_sums * work.n_bytes
             continue
@@ -381,5 +381,7 @@ def _work_of_trees(density: RandomTrees, d: int, n: int, n_components: int) -> W
     n_grown, levels = min(n, MOST_ROWS), math.log2(n + 2)
     n_nodes = 2.0 * n_trees * n_grown / fewest_in_node(density.fewest, n_grown, n_trees, n_components)
     n_cells = n_nodes * n_components
-    per_level = n_grown * (1 - 1 / FOLDS) * density.growth.mean_tried(d) * _PER_SPLIT + n * _PER_VISIT
+    kinds = [density.growth.at_random(tree) for tree in range(2)]  # of trees, in turn
+    per_split = sum(density.growth.tried(d, kind) * _PER_SPLIT[kind] for kind in kinds) / 2
+    per_level = n_grown * (1 - 1 / FOLDS) * per_split + n * _PER_VISIT
     return Work(n_trees * levels * per_level + n_cells * _PER_NODE_CELL, _BYTES_PER_NODE_CELL * n_cells)
