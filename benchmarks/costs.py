@@ -1,8 +1,8 @@
 """Estimated and measured seconds of cross-fitting (`posteriori.learning.work_bounds`), on one core.
 
-Run as ``python -m benchmarks.costs``; it takes about five minutes. The constants of the estimate are fitted to it, except
-those of trees, which are fitted to whole pools (experiments/curves.py): the estimate of a forest includes that a pool grows
-it once more.
+Run as ``python -m benchmarks.costs``; it takes about five minutes. The constants of the estimate are fitted to it,
+except those of trees, which are fitted to whole pools (experiments/curves.py): the estimate of a forest includes that a
+pool grows it once more.
 """
 
 import time
