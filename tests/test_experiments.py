@@ -15,6 +15,7 @@ import experiments
 import posteriori as po
 from experiments import (
     ablation_candidates,
+    curves,
     halves,
     importance,
     larger_tables,
@@ -29,6 +30,7 @@ from experiments.ablation_cells import Cells
 from experiments.ablations import CANDIDATES, pooled_loss, predicted
 from experiments.page import DOCS, POOL_NOTEBOOK, markdown_table, replace_block
 from experiments.real_tables import Table, data_folder
+from posteriori.model_selection.metrics import accuracy
 
 ROOT = DOCS.parent
 MODULES = sorted(module.name for module in pkgutil.iter_modules(experiments.__path__))
@@ -57,6 +59,7 @@ BLOCKS = [
     *(("ablations", POOL_NOTEBOOK), ("single rows", POOL_NOTEBOOK), ("rivals by table", POOL_NOTEBOOK)),
     *((name, pool.PAGE) for name in ("summary", "by half", "by set", "rivals", "hidden at prediction")),
     ("larger tables", larger_tables.PAGE),
+    *((name, curves.PAGE) for name in curves.blocks({})),
 ]
 
 
@@ -381,6 +384,43 @@ def test_a_joint_method_that_is_measured_is_not_measured_again():
 
     packages = {"pool": "posteriori", "joint": "posteriori", "rival": "no_such_package"}
     assert methods_left(packages, {"pool"}) == ["joint"]
+
+
+def test_a_drawn_table_has_its_size_gaps_and_a_dependence_of_its_label():
+    X, y = curves.draw(500, 9, 3, seed=0)
+    assert X.shape == (500, 9)
+    assert set(y) == {"class 0", "class 1", "class 2"}
+    assert 0 < sum(X.null_count().row(0)) < 200
+    assert X.equals(curves.draw(500, 9, 3, seed=0)[0])
+    assert not X.equals(curves.draw(500, 9, 3, seed=1)[0])
+    held_out = po.cross_validate({"nb": po.NaiveBayes()}, X, y, folds=2)
+    assert accuracy(held_out.y_true, held_out.posteriors["nb"]) > 0.4
+
+
+def test_the_curves_name_what_is_slow_or_wrong():
+    def pool(cpu, loss=0.5, skipped=()):
+        return {
+            "fit": [2 * cpu, cpu],
+            "predict": [0, 0],
+            "loss": loss,
+            "peak": 1e3,
+            "skipped": dict.fromkeys(skipped, ""),
+        }
+
+    estimate = {"seconds": 9.0, "without": 4.0}
+    sizes = [curves.title(size) for size in curves.SIZES["rows"][:3]]
+    of_forest = {sizes[0]: pool(1.0), sizes[1]: pool(8.0), sizes[2]: pool(8.0, skipped=[curves.FOREST])}
+    scores = {name: {"pool": one, curves.ESTIMATE: estimate} for name, one in of_forest.items()}
+    within = dict(zip(curves.WITHIN, [pool(0.5, 0.4), pool(3.0, 0.3), pool(4.0, 0.35)], strict=False))
+    scores["letter"] = {curves.TUNED: {"stopped": 120.0}, **within}
+    text = curves.blocks(scores)
+    assert text["growth"].endswith("faster than the rows from 1,000 to 4,000 rows.")
+    assert text["announced"].endswith(
+        "1 of 3 estimates are within a factor of 1.5; the others are those of "
+        "1,000 × 20, 2 classes; 16,000 × 20, 2 classes."
+    )
+    assert "Worse than within less time: letter (pool within 10 s: +16.7%)." in text["budgets"]
+    assert text["budgets"].endswith("Longer than 1.3 times the budget: letter (pool within 3 s: 2.0×).")
 
 
 @pytest.mark.oracle

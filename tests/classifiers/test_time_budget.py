@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import posteriori as po
+from posteriori.densities import summed_trees
 from posteriori.pool import budget as time_budget
 from posteriori.pool import fit as pool_fit
 from posteriori.pool.candidates import CandidateFitter, trees_of
@@ -103,6 +104,24 @@ def test_a_forest_gets_the_trees_that_there_is_time_for(clock):
     assert [one.n_trees for one in forests] == [47] * len(forests)
     few = pool(0.9, ("nb", "forest"))
     assert "it would take about 0.4 s" in few.skipped_["forest"]
+
+
+def test_the_trees_on_what_the_members_leave_end_in_time(clock, monkeypatch):
+    X = rows(600)[0]
+    y, add_tree = X[:, 0] * X[:, 1] > 0, summed_trees._Sum.add_tree
+
+    def timed(self, drawn):
+        clock.now += 0.1
+        return add_tree(self, drawn)
+
+    monkeypatch.setattr(summed_trees._Sum, "add_tree", timed)
+    n_trees = []
+    for seconds in (4.0, 8.0, 100.0):
+        clock.now = 0.0
+        model = po.GenerativeClassifier(["nb", "residual trees"], time_budget=seconds).fit(X, y)
+        assert clock.now <= seconds
+        n_trees.append(model.members_["residual trees"].model_.parameters[0].trees.n_trees)
+    assert n_trees[0] < n_trees[1] < n_trees[2]
 
 
 def test_the_registry_is_tried_from_cheap_to_costly_candidates(clock):

@@ -305,7 +305,7 @@ def test_trees_ignore_the_order_of_rows_and_threads(monkeypatch):
 
 
 def test_a_large_table_grows_on_some_rows_and_counts_all(monkeypatch):
-    monkeypatch.setattr("posteriori.statistics.forests._MOST_ROWS", 20)
+    monkeypatch.setattr("posteriori.statistics.forests.MOST_ROWS", 20)
     monkeypatch.setattr("posteriori.statistics.forests._MOST_CELLS", 0)
     tile, labels = draw_rows(3000)
     whole = CodedRows.of(tile, labels)

@@ -87,7 +87,7 @@ def test_folds_share_a_schema_where_their_cuts_are_equal():
 @pytest.fixture
 def sampled(monkeypatch):
     """Return rows, of which a tenth is sampled: values, labels, weights, folds, and which rows the sample holds."""
-    monkeypatch.setattr(cut_points, "_SAMPLED_ROWS", 200)
+    monkeypatch.setattr(cut_points, "SAMPLED_ROWS", 200)
     monkeypatch.setattr(cut_points, "_GRID", 50)
     monkeypatch.setattr(posteriori.sources.table_source, "_MOST_ROWS", 128)
     rng = np.random.default_rng(0)

@@ -168,6 +168,23 @@ def test_long_fits_are_announced_at_the_line_of_the_user(all_is_long):
         assert [warning.filename for warning in seen] == [__file__]
 
 
+def test_a_pool_announces_how_much_is_left_without_forests(all_is_long):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    with pytest.warns(UserWarning, match=r"candidates with 5 folds \([1-9][0-9]?% of it if a trial shows that forests"):
+        po.GenerativeClassifier(n_jobs=1).fit(X, X[:, 0] > 0)
+
+
+@pytest.mark.parametrize(("name", "most"), [("residual trees", 1.05), ("forest mixed", 1.6), ("cells", 1.6)])
+def test_more_rows_than_a_pool_learns_trees_and_cells_from_cost_little(name, most):
+    plan, schema = planned(name)
+    few, many = (
+        estimate_work(plan, schema, WorkCounts(n, 50_000, 3, 5, leave_trees_out=True)).seconds
+        for n in (400_000, 1_000_000)
+    )
+    assert few <= many < most * few
+
+
 def test_a_pool_reduces_its_folds_to_what_the_memory_holds(monkeypatch):
     monkeypatch.setenv("POSTERIORI_MAX_GB", "0.0003")
     with pytest.warns(UserWarning, match=r"folds is reduced from 300 to [0-9]+: it would take") as seen:

@@ -225,7 +225,9 @@ class SummedTrees(BaseDensity):
         rank = np.array(self.rank or range(d), np.int64)
         return DealtRows.of(rows, np.isin(np.arange(d), self.ordered), rank, fold, folds)
 
-    def grown(self, dealt: DealtRows, start: Array) -> tuple[SummedTrees, tuple[SummedTrees, ...]]:
+    def grown(
+        self, dealt: DealtRows, start: Array, in_time: Callable[[], bool] = lambda: True
+    ) -> tuple[SummedTrees, tuple[SummedTrees, ...]]:
         """Return the density with trees grown on all rows, and with those grown on the rows outside each fold.
 
         Parameters
@@ -233,6 +235,8 @@ class SummedTrees(BaseDensity):
         dealt : DealtRows
         start : ndarray (n, Z)
             log q of each row, in the order that the rows had before they were dealt.
+        in_time : callable
+            Asked before each tree of the folds: whether there is time for it, and for as many trees of all rows.
         """
         dealt = _with_equal_rows_in_order(dealt, start)
         rows = dealt.rows
@@ -244,7 +248,7 @@ class SummedTrees(BaseDensity):
         most = 0 if one_class else self.n_trees or MOST_TREES
         work = len(sums) * len(codes) * min(codes.shape[1], 10) / CELLS_PER_THREAD
         with in_threads(threads_for(len(sums), self.n_jobs, work)) as map_folds:
-            n_trees = _enough(draws, sums, most, map_folds) if self.n_trees is None else most
+            n_trees = _enough(draws, sums, most, map_folds, in_time) if self.n_trees is None else most
             for turn in range(n_trees):
                 whole.add_tree(draws.of(turn))
             for _ in map_folds(lambda one: one.grow_to(n_trees, draws), sums):
@@ -412,8 +416,10 @@ class _Sum:
         return replace(joined, change=np.ascontiguousarray(change, np.float32))
 
 
-def _enough(draws: _Draws, sums: Sequence[_Sum], most: int, map_folds: Callable[..., Any]) -> int:
-    """Return the number of trees with which the rows of all folds are predicted best; grows some more.
+def _enough(
+    draws: _Draws, sums: Sequence[_Sum], most: int, map_folds: Callable[..., Any], in_time: Callable[[], bool]
+) -> int:
+    """Return the number of trees with which the rows of all folds are predicted best; grows some more, if in time.
 
     It is 0 where that is better than no tree by less than a standard error of the sum over the rows.
     """
@@ -424,7 +430,7 @@ def _enough(draws: _Draws, sums: Sequence[_Sum], most: int, map_folds: Callable[
         first = losses if turn == 0 else first
         if turn == 0 or losses.sum() < least.sum() - _LEAST_GAIN * len(losses):
             best, least = turn, losses
-        if turn - best >= _PATIENCE:
+        if turn - best >= _PATIENCE or not in_time():
             break
     gain = first - least
     return best if gain.sum() > _SURE * np.sqrt(len(gain)) * gain.std() else 0

@@ -66,10 +66,6 @@ class Growth:
         """Return whether cuts of a tree are drawn at random, or the best one of a column is taken."""
         return self.splits == "random" or (self.splits == "mixed" and tree % 2 == 1)
 
-    def mean_tried(self, n_columns: int) -> float:
-        """Return the number of columns that a node tries, in the mean over the trees."""
-        return (self.tried(n_columns, self.at_random(0)) + self.tried(n_columns, self.at_random(1))) / 2
-
     def tried(self, n_columns: int, at_random: bool) -> int:
         """Return the number of columns to try: √d for best cuts, d/2 for random ones, but at most max(10, √d)."""
         if self.n_tried is not None:

@@ -192,7 +192,7 @@ def mdlp_cuts(values: Array, component: Array, weight: Array, n_components: int)
 
 
 _GRID = 1000  # bins; in tables with more rows than the sample, "mdlp" chooses among their boundaries
-_SAMPLED_ROWS = 50_000  # rows in the sample, unless that exceeds _SAMPLED_CELLS
+SAMPLED_ROWS = 50_000  # rows in the sample, unless that exceeds _SAMPLED_CELLS
 _SAMPLED_CELLS = 1 << 23
 _ENOUGH_ROWS = 2000  # below this, starting threads costs more than it saves
 
@@ -335,7 +335,7 @@ def binned_schema(source: Source, bins: Mapping[int, Bins], n_jobs: int | None =
 
 
 def _sample(columns: tuple[int, ...]) -> Callable[[Batch], RowSample]:
-    size = min(_SAMPLED_ROWS, max(_SAMPLED_CELLS // len(columns), _GRID))
+    size = min(SAMPLED_ROWS, max(_SAMPLED_CELLS // len(columns), _GRID))
     return lambda batch: RowSample.of(batch, columns, size)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,9 @@ from posteriori.support.typing import Array
 from posteriori.tables import Batch
 
 
-def fit_residual(folded: FoldedData, plan: Plan, log_p: Array) -> CrossFitted | None:
+def fit_residual(
+    folded: FoldedData, plan: Plan, log_p: Array, in_time: Callable[[], bool] = lambda: True
+) -> CrossFitted | None:
     """Return the model of trees grown on all evaluated rows, and of those grown without the rows of the one fold.
 
     Returns None if no tree lowers the log-loss of the rows of the fold.
@@ -34,6 +37,8 @@ def fit_residual(folded: FoldedData, plan: Plan, log_p: Array) -> CrossFitted | 
         Its first density is `SummedTrees`.
     log_p : ndarray (m, C)
         What the other members predict of each evaluated row, without having learned from it, in nats.
+    in_time : callable
+        As of `SummedTrees.grown`.
     """
     block = plan.blocks[0]
     density: Any = block.density
@@ -52,7 +57,7 @@ def fit_residual(folded: FoldedData, plan: Plan, log_p: Array) -> CrossFitted | 
     of_rows = np.zeros(len(codes), np.uint64), codes, folded.y_true.astype(np.int32), folded.weight
     cardinalities = schema.cardinalities(block.coded(schema))
     rows = CodedRows(cardinalities, folded.target.cardinality, len(codes), *of_rows)
-    grown, (without,) = density.grown(density.deal(rows, folded.fold, 1), log_p)
+    grown, (without,) = density.grown(density.deal(rows, folded.fold, 1), log_p, in_time)
     if not grown.structure.change.any():
         return None
 

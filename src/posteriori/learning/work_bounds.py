@@ -20,6 +20,7 @@ from posteriori.densities import (
 from posteriori.densities.covariances import Pooled
 from posteriori.densities.tree_growing import FOLDS, fewest_in_node, trees_for
 from posteriori.learning import learned_tables, weights
+from posteriori.learning.cut_points import SAMPLED_ROWS
 from posteriori.learning.fit import Plan
 from posteriori.learning.held_out_forests import leaves_folds_out
 from posteriori.learning.minimisation import n_remembered
@@ -27,6 +28,7 @@ from posteriori.model import Block, bins_of
 from posteriori.model_cost import EM_STEPS, MOST_GROUPS, Work
 from posteriori.statistics import Scatter
 from posteriori.statistics.counts import CountTogether
+from posteriori.statistics.forests import MOST_ROWS
 from posteriori.statistics.pairs import Pairs
 from posteriori.support.typing import Array
 from posteriori.tables import Schema
@@ -75,9 +77,12 @@ _PER_CUBE = 2e-10  # d³ of a covariance
 _PER_SORTED = 2e-8  # number of a column that is cut into bins
 _PER_CUT = 2e-8  # number of a column and fold
 _PER_MODEL = 5e-4  # of one fold
-_USUAL_TREES, _PER_SHARE = 150, 1e-8  # of a sum; row, class and tree: p(y | x), its sums in leaves and its update
-_PER_SPLIT = 2e-9  # row, level of a tree and column that is tried
-_PER_NODE_CELL = 1.6e-7  # of a node and a class, in the search of the strengths and in the weights of leaves
+_ROWS_PER_TREE, _USUAL_TREES = 40, 500  # of a sum: 5 to 1,400 trees are grown, which nothing shows before
+_PER_SHARE = 1e-8  # row, class and tree of a sum: p(y | x), its sums in leaves and its update
+_PER_BIN = 3e-7  # of a column, and tree of a sum: the search of all its leaves
+_GROWN = 1.5  # forests of a pool: half of the trees on most rows, and all of them on all rows
+_PER_SPLIT = (3e-8, 2e-9)  # row, level of a tree and column that is tried for its best cut, for one at random
+_PER_NODE_CELL = 2.1e-7  # of a node and a class, in the search of the strengths and in the weights of leaves
 _PER_FACTOR = 5e-8  # row, class and column, of a weight per column
 _PER_LEARNED = 5e-9  # row, class and column, in one evaluation of the loss of numbers per cell
 _PER_DIRECTION = 1e-7  # direction of the prior of a column and class, in one evaluation and step of L-BFGS
@@ -85,6 +90,7 @@ _PER_EVALUATION = 5e-4
 _EVALUATIONS = 50.0  # of few rows per column, which end the search for a penalty soon
 _MORE_EVALUATIONS = 0.13  # per row and column; measured: 33 to 121 at 4 to 75 rows per column, 180 to 276 at 1,000
 _MOST_ROWS_PER_COLUMN = 1500.0  # beyond these the evaluations are no more
+_OF_FOLD = 0.2  # evaluations of a fold, which starts where all rows ended, with their penalty
 _PER_ROOT = 4e-9  # m³ of a column of m bins, of its singular values
 _PER_POOLED = 3e-8  # row, class and member, of the weights of a pool; about 30 evaluations
 _PER_RESPONSIBILITY = 1.5e-8  # row and component, in a step of EM
@@ -142,18 +148,21 @@ def estimate_work(plan: Plan, schema: Schema, counts: WorkCounts) -> Work:
     bins = bins_of(plan.blocks)
     n_models, n, n_components = counts.folds + 1, counts.n_rows, max(counts.n_classes, len(plan.prior.of_class))
     sizes = _sizes(schema, bins)
-    passes = n_models if bins else 1  # each fold then counts under cut points of its own
+    # Each fold counts under cut points of its own, unless most rows are in none.
+    n_read = n + (counts.folds * counts.n_evaluated if bins else 0)
     seconds = _PER_MODEL * n_models + _PER_VALUE * n * len(sizes)
-    seconds += n * len(bins) * (_PER_SORTED * math.log2(n + 2) + _PER_CUT * n_models)
+    n_sorted = min(n, SAMPLED_ROWS)
+    seconds += len(bins) * (n_sorted * (_PER_SORTED * math.log2(n + 2) + _PER_CUT * n_models) + n * _PER_VISIT)
     n_bytes = _BYTES_PER_POSTERIOR * counts.n_evaluated * n_components
     for block in plan.blocks:
         if isinstance(block.density, SummedTrees):
-            work = _work_of_sum(block.density, len(block.columns), n, n_components)
-            n_sums = 2 if counts.leave_trees_out else n_models  # a pool grows them on all rows, and without one fold
+            # A pool grows them on the evaluated rows, and on those outside one fold; a model by itself outside each.
+            n_sums, n_grown = (2, counts.n_evaluated) if counts.leave_trees_out else (n_models * (FOLDS + 1), n)
+            work = _work_of_sum(block.density, sizes[list(block.columns)], n_grown, n_components)
             seconds, n_bytes = seconds + n_sums * work.seconds, n_bytes + n_sums * work.n_bytes
             continue
         if isinstance(block.density, RandomTrees):
-            n_forests = 1 if counts.leave_trees_out and leaves_folds_out(plan, counts.folds) else n_models
+            n_forests = _GROWN if counts.leave_trees_out and leaves_folds_out(plan, counts.folds) else n_models
             work = _work_of_trees(block.density, len(block.columns), n, n_components)
             seconds, n_bytes = seconds + n_forests * work.seconds, n_bytes + work.n_bytes
             continue
@@ -163,7 +172,7 @@ def estimate_work(plan: Plan, schema: Schema, counts: WorkCounts) -> Work:
             if isinstance(block.density, AveragedOneDependence | MultivariateGaussian)
             else len(block.columns)
         )
-        seconds += passes * n * one.seconds_per_row + n_models * (
+        seconds += n_read * one.seconds_per_row + n_models * (
             _PER_CELL * n_components * one.n_cells + _PER_PAIR * one.n_pairs + _PER_CUBE * n_components * one.cube
         )
         seconds += counts.n_evaluated * n_components * scored * _PER_VISIT
@@ -171,7 +180,8 @@ def estimate_work(plan: Plan, schema: Schema, counts: WorkCounts) -> Work:
     if plan.weighed is not None:
         learned = _work_of_cells(sizes, bins, n, n_components)
         weighed = learned if plan.learns_cells else _work_of_weights(plan, n, n_components)
-        seconds, n_bytes = seconds + n_models * weighed.seconds, n_bytes + weighed.n_bytes
+        searches = 1 + _OF_FOLD * counts.folds if plan.learns_cells else n_models
+        seconds, n_bytes = seconds + searches * weighed.seconds, n_bytes + weighed.n_bytes
     return Work(seconds, n_bytes)
 
 
@@ -358,17 +368,20 @@ def _sums_of(block: Block, sizes: Array) -> _StatisticsSize:
     return _StatisticsSize(d, float(widths.sum()), d * _PER_VISIT)
 
 
-def _work_of_sum(density: SummedTrees, d: int, n: int, n_components: int) -> Work:
+def _work_of_sum(density: SummedTrees, sizes: Array, n: int, n_components: int) -> Work:
     """Return the work of trees of which each adds up all columns of all rows about three times."""
-    n_trees = density.n_trees or _USUAL_TREES
-    per_row = 3 * d * _PER_VISIT + n_components * _PER_SHARE
-    return Work(n_trees * n * per_row, 2.0 * _BYTES_PER_POSTERIOR * n * n_components)
+    n_trees = density.n_trees or min(n / _ROWS_PER_TREE, _USUAL_TREES)
+    of_tree = n * (3 * len(sizes) * _PER_VISIT + n_components * _PER_SHARE) + float(sizes.sum()) * _PER_BIN
+    return Work(n_trees * of_tree, 2.0 * _BYTES_PER_POSTERIOR * n * n_components)
 
 
 def _work_of_trees(density: RandomTrees, d: int, n: int, n_components: int) -> Work:
+    """Return the work of trees that grow on a part of many rows, and whose leaves count all of them."""
     n_trees = density.n_trees or trees_for(n, density.splits)
-    tried = density.growth.mean_tried(d)
-    n_nodes = 2.0 * n_trees * n / fewest_in_node(density.fewest, n, n_trees, n_components)
+    n_grown, levels = min(n, MOST_ROWS), math.log2(n + 2)
+    n_nodes = 2.0 * n_trees * n_grown / fewest_in_node(density.fewest, n_grown, n_trees, n_components)
     n_cells = n_nodes * n_components
-    grown = n_trees * n * (1 - 1 / FOLDS) * math.log2(n + 2) * tried
-    return Work(grown * _PER_SPLIT + n_cells * _PER_NODE_CELL, _BYTES_PER_NODE_CELL * n_cells)
+    kinds = [density.growth.at_random(tree) for tree in range(2)]  # of trees, in turn
+    per_split = sum(density.growth.tried(d, kind) * _PER_SPLIT[kind] for kind in kinds) / 2
+    per_level = n_grown * (1 - 1 / FOLDS) * per_split + n * _PER_VISIT
+    return Work(n_trees * levels * per_level + n_cells * _PER_NODE_CELL, _BYTES_PER_NODE_CELL * n_cells)

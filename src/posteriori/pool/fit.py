@@ -92,8 +92,9 @@ def fit(recipe: Recipe, data: Data, progress: Callable[[int], None] | None = Non
         weights = _weigh(asked, chosen.fits, fitter)
         if residual is not None and whole is not None:
             apart = _Apart.of(whole, weights.fits)
-            late = asked.time_budget is not None and TimeBudget(asked.time_budget, begun).left() <= 0
-            found = None if late else _with_residual(weights, apart, residual)
+            budget = TimeBudget(np.inf if asked.time_budget is None else asked.time_budget, begun)
+            late = budget.left() <= 0
+            found = None if late else _with_residual(weights, apart, residual, budget)
             chosen = _without_residual(asked, chosen, weights, apart, found, late=late)
             weights = _with_all_rows(weights, apart) if found is None or RESIDUAL in chosen.skipped else found
         weights = _with_partial(asked, weights, read.prior)
@@ -127,15 +128,20 @@ def _with_affordable_folds(asked: PoolParameters, folded: FoldedData, candidates
     """Return the rows in fewer folds, with a warning, if cross-validation exceeds the memory; announce what is long."""
     if asked.time_budget is not None:
         return folded
-    plans = list(candidates.plans(folded).values())
-    work = total_work(plans, folded.source.schema, folded.work_counts)
+    by_name = candidates.plans(folded)
+    plans, counts = list(by_name.values()), (folded.source.schema, folded.work_counts)
+    work = total_work(plans, *counts)
     reason = work.reason_too_much()
     if reason is None:
         what = f"the fit of {len(plans)} candidates with {folded.folds:,} folds"
+        costly = _costly(asked, candidates)
+        if 0 < len(costly) < len(plans):
+            share = 1.0 - total_work([by_name[name] for name in costly], *counts).seconds / work.seconds
+            what += f" ({share:.0%} of it if a trial shows that forests are of no use)"
         work.announce(what, "name fewer members, ask for fewer folds or set time_budget")
         return folded
     few = folded.folds <= USUAL_FOLDS
-    fewer = 0 if few else affordable_folds(plans, folded.source.schema, folded.work_counts)
+    fewer = 0 if few else affordable_folds(plans, *counts)
     if fewer == 0:
         return folded  # `cross_fit` says why
     warn(f"folds is reduced from {folded.folds:,} to {fewer:,}: {reason}")
@@ -176,9 +182,10 @@ def _costly(asked: PoolParameters, candidates: Candidates) -> dict[str, Recipe]:
 
 
 def _within_time(asked: PoolParameters, fitter: CandidateFitter, candidates: Candidates, budget: TimeBudget) -> _Chosen:
-    """Fit the candidates for which there is time, the cheap ones first."""
+    """Fit the candidates for which there is time, the cheap ones first; of these, numbers per cell take longest."""
     costly = _costly(asked, candidates)
-    cheap = {name: one for name, one in candidates.recipes.items() if name not in costly}
+    in_turn = sorted(candidates.recipes.items(), key=lambda pair: pair[1].feature_weights == "cells")
+    cheap = {name: one for name, one in in_turn if name not in costly}
     fits, skipped = fit_within(budget, fitter, cheap | costly)
     return _Chosen(fits.in_order(candidates.recipes), skipped)
 
@@ -356,7 +363,7 @@ def _with_all_rows(weights: _Weights, apart: _Apart) -> _Weights:
     return replace(weights, fits=replace(weights.fits, fitted=fitted))
 
 
-def _with_residual(weights: _Weights, apart: _Apart, recipe: Recipe) -> _Weights | None:
+def _with_residual(weights: _Weights, apart: _Apart, recipe: Recipe, budget: TimeBudget) -> _Weights | None:
     """Return the weights with trees on what the members leave as one more member, of weight 1; None if none is of use.
 
     The evaluated rows are those that were apart, from here on.
@@ -369,7 +376,8 @@ def _with_residual(weights: _Weights, apart: _Apart, recipe: Recipe) -> _Weights
         mine = folded.fold == k
         held_out[others[mine]] = pool.log_posterior(weights.log_posterior[mine])
     plan = recipe.plan(whole.source.schema, whole.target)
-    fitted = fit_residual(whole, plan, np.maximum(held_out, _SUREST))
+    started = clock()
+    fitted = fit_residual(whole, plan, np.maximum(held_out, _SUREST), lambda: budget.left() > clock() - started)
     if fitted is None:
         return None
     judged = whole.chosen(rows)

@@ -19,7 +19,7 @@ from posteriori.support.typing import Array
 from posteriori.tables.batch import Assignment, Codes
 from posteriori.tables.schema import Column
 
-_MOST_ROWS = 200_000  # that trees grow on
+MOST_ROWS = 200_000  # that trees grow on
 _MOST_CELLS = 1 << 25
 _LARGEST_CODE = (1 << 16) - 1
 _ROUNDS = 3  # of refinement; two categories that these leave equal have equal rows, or nearly so
@@ -112,7 +112,7 @@ class CodedRows:
         return replace(moved.take(kept), n_rows=len(kept) if self.is_complete else self.n_rows)
 
     def _smallest(self) -> CodedRows:
-        most = min(_MOST_ROWS, max(_MOST_CELLS // max(len(self.cardinalities), 1), 1000))
+        most = min(MOST_ROWS, max(_MOST_CELLS // max(len(self.cardinalities), 1), 1000))
         if len(self.hashes) <= 2 * most:
             return self
         return self.take(np.lexsort((self.component, self.hashes))[:most])
