@@ -27,6 +27,7 @@ from posteriori.fitting.parameter_groups import (
 from posteriori.fitting.recipe import Recipe
 from posteriori.model import GenerativeModel, Posterior
 from posteriori.reading.opening import takes_tables
+from posteriori.scoring.out_of_range import sentences_outside
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
 from posteriori.support.keywords import Elsewhere, Wanted, explain_unknown_keywords
@@ -136,6 +137,22 @@ class Estimator(BaseEstimator, ABC):
         if not self._is_fitted:
             check_is_fitted(self)  # raises its error; it takes longer than one row
         return self._value.rows.source(X, self.n_jobs)
+
+    def out_of_range(self, X: Any) -> list[str]:
+        """Return for each row which numbers lie outside of the range of the training rows.
+
+        Such as ``"area 5,642: trained on 334 to 4,316"``; "" if none does. A pool then answers by its members' mean too
+        (docs/guide/tasks/new_places.md).
+
+        Raises
+        ------
+        ValueError
+            The model does not know the ranges.
+        """
+        source, ranges = self._source(X), self._value.ranges
+        if ranges is None:
+            raise ValueError(f"this {type(self).__name__} does not know the ranges of its training rows; fit it again")
+        return [text for part in source.stream(lambda batch: sentences_outside(batch, ranges)) for text in part]
 
     # Notebooks and scikit-learn -----------------------------------------------------------------------------------
 

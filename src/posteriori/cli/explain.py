@@ -63,7 +63,7 @@ def explain(
         explanation = estimator.explain(rows)
         rarity = Strangeness.of(fitted.posterior).of_rows(fitted.source(rows)) if fitted.posterior.has_density else None
         labels = _labels(whole[positions], estimator)
-        found = explanation_page.explanation_facts(explanation, positions, labels, rarity)
+        found = explanation_page.explanation_facts(explanation, positions, labels, rarity, estimator.out_of_range(rows))
         if as_json:
             tables.print_json({"command": "explain", "table": str(table), "rows": found})
             return
@@ -83,7 +83,8 @@ def _explain_number(
         check_numeric(target, whole.schema)
     with as_user_errors():
         explanation, interval = estimator.explain(rows), estimator.predict_interval(rows)
-    found = number_explanation_facts(explanation, positions, _labels(whole, estimator), interval)
+        outside = estimator.out_of_range(rows)
+    found = number_explanation_facts(explanation, positions, _labels(whole, estimator), interval, outside)
     if as_json:
         tables.print_json({"command": "explain", "table": str(table), "rows": found})
         return

@@ -26,7 +26,11 @@ _SHORTEST_NAME = 6  # characters of a name in a table that has to fit the termin
 
 
 def explanation_facts(
-    explanation: Explanation, rows: Sequence[int], labels: Sequence[Any] | None, rarity: tuple[Array, Array] | None
+    explanation: Explanation,
+    rows: Sequence[int],
+    labels: Sequence[Any] | None,
+    rarity: tuple[Array, Array] | None,
+    outside: Sequence[str],
 ) -> list[Facts]:
     """Return the facts about each explained row.
 
@@ -39,6 +43,8 @@ def explanation_facts(
         The true classes; None where the table does not have them.
     rarity : tuple of ndarray (n,), optional
         log p(x) and its rank among rows drawn from the model; None if the model has no log p(x).
+    outside : sequence of str (n,)
+        Which numbers of each row lie outside of the range of the training rows.
     """
     classes = explanation.classes.tolist()
     constant = "log_prior" if explanation.begins_at_prior else "bias"
@@ -54,6 +60,7 @@ def explanation_facts(
                 **({} if labels is None else {"true": labels[place]}),
                 "posterior": dict(zip(classes, explanation.posterior[place], strict=True)),
                 **({} if rarity is None else {"log_density": rarity[0][place], "strangeness": rarity[1][place]}),
+                "outside": outside[place],
                 "weighted": explanation.weighted,
                 constant: dict(zip(classes, explanation.log_prior, strict=True)),
                 "features": [
@@ -129,6 +136,8 @@ def _print_summary(out: Console, facts: Facts) -> None:
     )
     if "strangeness" in facts:
         out.print(f"strangeness {facts['strangeness']:.3f}, log p(x) = {facts['log_density']:.4f}")
+    if facts["outside"]:
+        out.print(f"outside of the training range: {label_text(facts['outside'])}", soft_wrap=True)
     out.print()
 
 

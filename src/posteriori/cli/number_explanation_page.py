@@ -19,7 +19,11 @@ _DIGITS = 4
 
 
 def number_explanation_facts(
-    explanation: NumberExplanation, rows: Sequence[int], truth: Sequence[Any] | None, interval: Array
+    explanation: NumberExplanation,
+    rows: Sequence[int],
+    truth: Sequence[Any] | None,
+    interval: Array,
+    outside: Sequence[str],
 ) -> list[Facts]:
     """Return the facts about each explained row.
 
@@ -32,6 +36,8 @@ def number_explanation_facts(
         The true numbers; None where the table does not have them.
     interval : ndarray (n, 2)
         The central intervals of the rows.
+    outside : sequence of str (n,)
+        Which numbers of each row lie outside of the range of the training rows.
     """
     return [
         {
@@ -39,6 +45,7 @@ def number_explanation_facts(
             "target": explanation.target,
             "prediction": explanation.mean[place],
             **({} if truth is None else {"true": truth[place]}),
+            "outside": outside[place],
             "coverage": COVERAGE,
             "interval": interval[place],
             "width": explanation.width[place],
@@ -72,6 +79,8 @@ def print_number_explanation(facts: Facts) -> None:
         + (f"; true {target}: {true}" if "true" in facts else ""),
         soft_wrap=True,
     )
+    if facts["outside"]:
+        out.print(f"outside of the training range: {label_text(facts['outside'])}", soft_wrap=True)
     out.print()
     greatest = max((abs(one["part"]) for one in facts["features"]), default=0.0)
     table = new_table("adds to the mean", "value", target, "     less ← → more", "interval", left=2)

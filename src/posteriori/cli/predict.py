@@ -6,7 +6,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -280,6 +280,10 @@ def predict(
             help="Add log_density and strangeness: how unusual a row is.",
         ),
     ] = False,
+    outside: Annotated[
+        bool,
+        typer.Option("--outside", help="Add outside: which numbers of a row lie outside of the training range."),
+    ] = False,
     threshold: Threshold = None,
     costs: Annotated[
         Path | None,
@@ -375,6 +379,9 @@ def predict(
             made, target = _held_out_predictor(model, table, asked)
         else:
             made, target = _predictor_of(load_posterior_or_regressor(model), asked)
+    if outside:
+        with as_user_errors():
+            made = replace(made, predictor=made.predictor.with_outside())
     order = None if sort is None else order_of(sort, made)
     for_people = sort is not None or (output is not None and is_spreadsheet(output))
     every = append or (for_people and not with_columns)

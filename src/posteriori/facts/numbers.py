@@ -15,6 +15,7 @@ from posteriori.model_selection.in_words import of_hundred
 from posteriori.regression.held_out import COVERAGE, scores_of_numbers
 from posteriori.regression.value import FittedRegression
 from posteriori.scoring.files import Part, RowPredictor
+from posteriori.scoring.out_of_range import OutOfRange
 from posteriori.support.formatting import escaped, number, shortened
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
@@ -82,9 +83,9 @@ def number_predictor(estimator: Regressor, levels: Mapping[str, float]) -> RowPr
     def predicted(batch: Batch) -> Part:
         density = value.density(value.probability(batch))
         columns = {"prediction": density.mean, **dict(zip(levels, density.quantile(shares).T, strict=True))}
-        return Part(pl.DataFrame(columns), batch.unseen)
+        return Part(pl.DataFrame(columns), batch.unseen, outside=OutOfRange.of(batch, value.ranges))
 
-    return RowPredictor(["prediction", *levels], estimator._source, predicted, value.schema)
+    return RowPredictor(["prediction", *levels], estimator._source, predicted, value.schema, value.ranges)
 
 
 def number_members(estimator: Regressor) -> list[Facts]:

@@ -111,6 +111,11 @@ class FittedValue(ABC):
         """The columns, without cut points if there are several models."""
 
     @property
+    def ranges(self) -> ColumnRanges | None:
+        """Ranges of the columns in the training rows; None if they are unknown."""
+        return None
+
+    @property
     @abstractmethod
     def n_parameters(self) -> int:
         """The number of free parameters."""

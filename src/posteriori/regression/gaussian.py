@@ -22,6 +22,7 @@ from posteriori.regression.locations import Locations, Name
 from posteriori.regression.rows import NumberRows, numbers_of, read_number_rows, reject_missing
 from posteriori.regression.value import FittedNumbers
 from posteriori.sources import LabelledSource
+from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import generator, require
 from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
@@ -51,6 +52,15 @@ class FittedGaussian(FittedNumbers):
     def squares(self) -> LeastSquares:
         """The least squares."""
         return self.found.squares[0]
+
+    @cached_property
+    def ranges(self) -> ColumnRanges:
+        """Ranges of the columns in the training rows; none of a column of one value."""
+        found = ColumnRanges.empty(len(self.of_columns.columns))
+        for one in self.found.design.features.numbers:
+            found.lowest[one.column], found.highest[one.column] = one.lowest, one.highest
+            found.whole[one.column] = False
+        return found
 
     @property
     def n_parameters(self) -> int:

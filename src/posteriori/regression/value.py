@@ -18,6 +18,7 @@ from posteriori.regression.held_out import HeldOutNumbers
 from posteriori.regression.importance import HeldOutRows, NumberImportance
 from posteriori.regression.members import Members
 from posteriori.scoring.rows import RowsToPredict
+from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
@@ -41,6 +42,11 @@ class FittedNumbers(FittedValue):
     @abstractmethod
     def probability(self, batch: Batch, n_jobs: int | None = 1) -> Array:
         """Return the probability of each cell of the target, (n, G)."""
+
+    @property
+    @abstractmethod
+    def ranges(self) -> ColumnRanges:
+        """Ranges of the columns in the training rows."""
 
     def density(self, probability: Array) -> PredictiveDensity:
         """Return densities of the target from the probabilities of its cells."""
@@ -78,6 +84,12 @@ class FittedRegression(FittedNumbers):
     def cells(self) -> NumberCells:
         """The cells of the target."""
         return self.members.cells
+
+    @property
+    def ranges(self) -> ColumnRanges:
+        """Ranges of the columns in the training rows."""
+        assert self.pool.extrapolation is not None
+        return self.pool.extrapolation.ranges
 
     @property
     def n_parameters(self) -> int:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from errno import EIO
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from posteriori.reading.dialects import SEPARATORS
 from posteriori.reading.scanning import format_of
 from posteriori.scoring.decisions import Decision
 from posteriori.scoring.fitted import FittedPosterior, most_probable, warn_of_impossible
-from posteriori.scoring.out_of_range import OutOfRange
+from posteriori.scoring.out_of_range import OutOfRange, sentences_outside
 from posteriori.scoring.prediction_sets import sets_within
 from posteriori.scoring.strangeness import Strangeness
 from posteriori.sources import LabelledSource
@@ -88,6 +88,25 @@ class RowPredictor:
         of_batch = _of_batch(fitted, wanted)
         classes = "component" if fitted.is_mixture else "class"
         return cls(columns, fitted.source, of_batch, fitted.schema, fitted.ranges, classes)
+
+    def with_outside(self) -> RowPredictor:
+        """Return the predictor with a column that names the cells outside of the range of the training rows.
+
+        Raises
+        ------
+        ValueError
+            The model does not know the ranges.
+        """
+        ranges = self.ranges
+        if ranges is None:
+            raise ValueError("this model does not know the ranges of its training rows; fit it again")
+
+        def predicted(batch: Batch) -> Part:
+            part = self.predicted(batch)
+            texts = pl.Series("outside", sentences_outside(batch, ranges), pl.String)
+            return replace(part, frame=part.frame.with_columns(texts))
+
+        return replace(self, columns=[*self.columns, "outside"], predicted=predicted)
 
 
 def write_predictions(

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from posteriori.statistics import ColumnRanges
+from posteriori.support.formatting import number
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 
 _MOST_NAMED = 5  # columns
+_DIGITS = 6  # of a number
 _BY_CHANCE = 0.01  # of the numbers of a column: new rows of the same law have a few new extremes
 
 
@@ -33,6 +35,7 @@ class OutOfRange:
         d = len(batch.schema.columns)
         count, far, n_numbers = np.zeros((3, d), np.int64)
         lowest, highest = np.full(d, np.inf), np.full(d, -np.inf)
+        outside_of = ranges.outside(batch)
         for place, j in enumerate(batch.schema.of_kind("continuous")):
             if batch.schema.columns[j].part is not None or not ranges.has_numbers[j]:
                 continue
@@ -40,7 +43,7 @@ class OutOfRange:
             n_numbers[j] = np.count_nonzero(~np.isnan(cells))
             beyond = np.maximum(ranges.lowest[j] - cells, cells - ranges.highest[j])
             far[j] = np.count_nonzero(beyond > ranges.highest[j] - ranges.lowest[j])
-            outside = cells[beyond > 0]
+            outside = cells[outside_of[:, j]]
             if len(outside):
                 count[j], lowest[j], highest[j] = len(outside), outside.min(), outside.max()
         return cls(count, far, n_numbers, lowest, highest)
@@ -69,3 +72,13 @@ class OutOfRange:
         more = len(found) - len(parts)
         rest = f", and of {more} more column{'s' if more > 1 else ''}" if more else ""
         return f"numbers lie outside of the range of the training rows: {', '.join(parts)}{rest}" if found else ""
+
+
+def sentences_outside(batch: Batch, ranges: ColumnRanges) -> list[str]:
+    """Return for each row which numbers lie outside: "area 5,642: trained on 334 to 4,316"; "" if none does."""
+    found: list[list[str]] = [[] for _ in range(len(batch))]
+    for i, j in zip(*np.nonzero(ranges.outside(batch)), strict=True):
+        cell = batch.numbers.values[i, batch.schema.of_kind("continuous").index(j)]
+        written = [number(float(one), _DIGITS, ",") for one in (cell, ranges.lowest[j], ranges.highest[j])]
+        found[i].append("{} {}: trained on {} to {}".format(batch.schema.names[j], *written))
+    return ["; ".join(sentences) for sentences in found]
