@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, logsumexp
 
 import posteriori as po
+from posteriori.datasets import load_penguins
 from posteriori.registry import MODELS, pool_candidates
 
 PRIORS = {"a": 0.6, "b": 0.3, "c": 0.1}
@@ -219,3 +220,11 @@ def test_few_whole_numbers_beyond_every_integer_are_read():
         warnings.simplefilter("error", RuntimeWarning)
         warnings.simplefilter("ignore", UserWarning)
         assert np.isfinite(po.GenerativeClassifier(members=["nb", "lda"]).fit(X, y).predict_proba(X)).all()
+
+
+def test_nothing_known_is_the_prior_without_informative_gaps():
+    penguins = load_penguins().drop_nulls()
+    model = po.GenerativeClassifier(missing="informative", members=["nb", "lda", "tan 5"]).fit(penguins, "species")
+    nothing = penguins.head(1).with_columns(pl.lit(None).alias(name) for name in penguins.columns)
+    shares = np.unique(penguins["species"], return_counts=True)[1] / penguins.height
+    np.testing.assert_allclose(model.predict_proba(nothing.drop("species"))[0], shares, atol=1e-9)

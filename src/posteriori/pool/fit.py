@@ -97,7 +97,7 @@ def fit(recipe: Recipe, data: Data, progress: Callable[[int], None] | None = Non
             found = None if late else _with_residual(weights, apart, residual, budget)
             chosen = _without_residual(asked, chosen, weights, apart, found, late=late)
             weights = _with_all_rows(weights, apart) if found is None or RESIDUAL in chosen.skipped else found
-        weights = _with_partial(asked, weights, read.prior)
+        weights = _with_partial(asked, weights, read)
         evaluated = _evaluate(asked, read, weights)
         pool = _value(recipe, read, weights, evaluated)
     first = chosen.fits.fitted[0].full
@@ -273,13 +273,14 @@ def _weigh(asked: PoolParameters, fits: CandidateFits, fitter: CandidateFitter) 
     return _Weights(fits, fitter, learned, pool, of_folds)
 
 
-def _with_partial(asked: PoolParameters, weights: _Weights, prior: Array) -> _Weights:
+def _with_partial(asked: PoolParameters, weights: _Weights, read: PoolRows) -> _Weights:
     """Return the weights with those of partial rows, which are alike for all folds."""
     fits, fitter, pool = weights.fits, weights.fitter, weights.pool
     folded = fitter.folded
     with np.errstate(divide="ignore"):  # a class of partial_fit may have no row yet
-        log_prior = np.log(prior)
-    fades = asked.weighs and asked.missing != "informative"  # where gaps are evidence, no row is partial
+        log_prior = np.log(read.prior)
+    gaps_tell = asked.missing == "informative" and read.summary.has_gaps
+    fades = asked.weighs and not gaps_tell  # where gaps are evidence, no row is partial
     members, penalty = CrossFittedMembers(fits.fitted, folded.source.n_jobs), asked.penalty_on(folded)
     partial = fit_partial_rows(members, fits.batch, folded, fitter.sampled, pool, penalty, log_prior, fades=fades)
     of_folds = [replace(one, partial=partial) for one in weights.of_folds]
