@@ -62,3 +62,16 @@ def test_explain_says_it(model, capsys):
 def test_pools_say_it(make):
     estimator = make().fit(ROWS, "kind" if make is po.GenerativeClassifier else "price")
     assert estimator.out_of_range(NEW.with_columns(price=pl.lit(1100.0))) == SENTENCES
+
+
+@pytest.mark.parametrize(("target", "options"), [("buys", []), ("price", []), ("buys", ["--categorical", "StoreID"])])
+def test_fit_says_that_a_column_looks_like_a_code(tmp_path, capsys, target, options):
+    rows = ROWS.with_columns(
+        pl.Series("StoreID", [1, 2, 3, 4, 7] * 20), pl.Series("buys", ["yes", "no", "no", "yes"] * 25)
+    )
+    rows.write_csv(tmp_path / "rows.csv")
+    arguments = [str(tmp_path / "rows.csv"), "--target", target, "-o", str(tmp_path / "model.posteriori"), *options]
+    main(["fit", *arguments, "--model", "nb" if target == "buys" else "additive"])
+    said = capsys.readouterr().err
+    assert ("'StoreID' looks like a code and is read as a quantity, of 5 values" in said) == (not options)
+    assert "rooms" not in said
