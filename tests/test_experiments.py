@@ -386,7 +386,7 @@ def test_a_joint_method_that_is_measured_is_not_measured_again():
     assert methods_left(packages, {"pool"}) == ["joint"]
 
 
-def test_a_drawn_table_has_its_size_gaps_and_a_dependence_of_its_label():
+def test_a_drawn_table_has_its_size_its_gaps_and_dependence():
     X, y = curves.draw(500, 9, 3, seed=0)
     assert X.shape == (500, 9)
     assert set(y) == {"class 0", "class 1", "class 2"}

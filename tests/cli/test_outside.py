@@ -1,4 +1,4 @@
-"""What predict, explain and Python say of numbers outside of the range of the training rows."""
+"""What predict, explain and out_of_range write about numbers outside of the training range."""
 
 import json
 

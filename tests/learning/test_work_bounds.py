@@ -176,7 +176,7 @@ def test_a_pool_announces_how_much_is_left_without_forests(all_is_long):
 
 
 @pytest.mark.parametrize(("name", "most"), [("residual trees", 1.05), ("forest mixed", 1.6), ("cells", 1.6)])
-def test_more_rows_than_a_pool_learns_trees_and_cells_from_cost_little(name, most):
+def test_rows_beyond_the_most_that_are_learned_from_cost_little(name, most):
     plan, schema = planned(name)
     few, many = (
         estimate_work(plan, schema, WorkCounts(n, 50_000, 3, 5, leave_trees_out=True)).seconds

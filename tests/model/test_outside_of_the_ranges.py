@@ -85,7 +85,7 @@ def test_rows_outside_are_mixtures(pool):
     assert_allclose(pool.predict_proba(FAR), expected(pool, FAR), rtol=1e-9, atol=1e-12)
 
 
-def test_rows_within_are_as_the_product_has_them_to_the_last_bit(pool):
+def test_rows_within_have_the_product_to_the_last_bit(pool):
     alone = pool.predict_proba(FAR.filter(pl.Series(~IS_FAR)))
     assert_array_equal(pool.predict_proba(FAR)[~IS_FAR], alone)
     without = pool.fitted_.posterior
@@ -134,7 +134,7 @@ def test_a_column_that_is_left_out_no_longer_lies_outside(pool):
         assert_allclose(without[j], of_one, atol=1e-9)
 
 
-def test_values_of_a_column_in_turn_are_those_of_rows_that_have_them(pool):
+def test_values_of_a_column_in_turn_are_those_of_rows_with_them(pool):
     value = pool.fitted_
     values = [-50.0, 0.0, 3.0, 50.0]
     batch = batch_of(value, FAR)

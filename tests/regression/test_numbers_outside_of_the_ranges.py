@@ -22,7 +22,7 @@ FAR = pl.DataFrame({"a": [0.0, 5.0, -7.0, 0.1, None], "b": [0.0, 0.0, 0.0, 1.0, 
 IS_FAR = np.array([False, True, True, False, True])
 
 
-def test_rows_outside_are_mixtures_and_others_are_as_the_product_has_them(fitted):
+def test_rows_outside_are_mixtures_and_others_the_product(fitted):
     value = fitted.fitted_
     (batch,) = value.rows.source(FAR).stream(lambda batch: batch)
     logs = clip_log_posteriors(value.members.log_probability(batch, 1))

@@ -174,21 +174,21 @@ class Features:
             out[:, part] = (codes[:, np.newaxis] == of.codes) - of.usual
             out[codes == 0, part] = 0.0
         marks = _missing(self.gaps, batch) - np.array([gap.share for gap in self.gaps])
-        out[:, len(self) - len(self.gaps) :] = np.where(self._says_nothing(batch)[:, np.newaxis], 0.0, marks)
+        out[:, len(self) - len(self.gaps) :] = np.where(self._has_unknown_marks(batch)[:, np.newaxis], 0.0, marks)
         return out
 
     def unknown(self, batch: Batch) -> Array:
-        """Return which features of rows are unknown, (n, p): those of missing cells, and marks that say nothing."""
+        """Return which features of rows are unknown, (n, p): those of missing cells, and marks of too many gaps."""
         out = np.zeros((len(batch), len(self)), np.bool_)
         for one, (line, steps) in zip(self.numbers, self.parts_of_numbers, strict=True):
             out[:, line.start : steps.stop] = np.isnan(_cells(batch, one))[:, np.newaxis]
         for of, part in zip(self.categories, self.parts_of_categories, strict=True):
             out[:, part] = (batch.codes.values[:, of.place] == 0)[:, np.newaxis]
-        out[:, len(self) - len(self.gaps) :] = self._says_nothing(batch)[:, np.newaxis]
+        out[:, len(self) - len(self.gaps) :] = self._has_unknown_marks(batch)[:, np.newaxis]
         return out
 
-    def _says_nothing(self, batch: Batch) -> Array:
-        """Return in which rows the gaps say nothing, (n,)."""
+    def _has_unknown_marks(self, batch: Batch) -> Array:
+        """Return in which rows the marks of gaps are unknown, (n,)."""
         too_many = _missing(self.gaps, batch).sum(axis=1) > self.most_gaps
         return np.asarray(too_many | ~known_cells(batch).any(axis=1))
 
