@@ -142,3 +142,12 @@ def test_values_of_a_column_in_turn_are_those_of_rows_with_them(pool):
     for value_of_a, of_value in zip(values, found, strict=True):
         frame = FAR.with_columns(pl.lit(value_of_a).alias("a"))
         assert_allclose(of_value, pool.predict_log_proba(frame), atol=1e-8)
+
+
+def test_batches_with_and_without_gaps_are_evaluated_together():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=70_000)
+    x = rng.normal(size=(len(y), 2)) + y[:, np.newaxis]
+    x[-50:, 1] = np.nan
+    model = po.GenerativeClassifier(members=["nb"], folds=2).fit(x, y)
+    assert len(model.out_of_fold_.y_true) > 16_384

@@ -17,6 +17,8 @@ from posteriori.tables import Batch
 FLOOR = -700.0  # nats; smaller ones are clipped, so that none decides alone. exp(−700) is still above 0.
 
 
+WHOLE = (1.0, 0.0, 0.0, 0.0)  # the parts of a row of which all is known, within the ranges
+
 # How the parts of a pool follow from the known share s of a row. The exponents were chosen on the first half of the
 # tables (docs/measured/pool_notebook.md).
 _FLAT = 2.0  # of 1 − sᵃ: near whole rows little changes, so that an irrelevant cell changes nothing

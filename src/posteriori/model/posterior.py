@@ -13,7 +13,7 @@ from posteriori.densities.within_ranges import box_of, draw_within
 from posteriori.model.blocks import Block, known_cells
 from posteriori.model.generative_model import GenerativeModel, log_normalised
 from posteriori.model.marginals import depends_on_others, scores_without, scores_without_each, with_cells
-from posteriori.model.pool import FLOOR, Pool, clip_factors, clip_log_posteriors, parts_or_none
+from posteriori.model.pool import FLOOR, WHOLE, Pool, clip_factors, clip_log_posteriors, parts_or_none
 from posteriori.statistics import ColumnRanges
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Schema, quote
@@ -260,7 +260,7 @@ class Posterior:
         assert self.pool is not None
         partial, beyond, own = self.pool.fading, self.pool.extrapolation, self.pool.parts(batch)
         n_copies = len(removed) * (len(batch) if own is None else 1)
-        parts = np.tile([1.0, 0.0, 0.0, 0.0] if own is None else own, (n_copies, 1))
+        parts = np.tile(WHOLE if own is None else own, (n_copies, 1))
         if partial is not None:
             counted = known_cells(batch) & (partial.cells.weight > 0)
             parts[~_any_left(counted, removed), :3] = [0.0, 0.0, 1.0]

@@ -21,6 +21,7 @@ from posteriori.learning.residual_trees import fit_residual
 from posteriori.learning.work_bounds import POOLING, affordable_folds, fitting_steps, total_work
 from posteriori.model import FLOOR, GenerativeModel, Pool, Posterior, clip_log_posteriors
 from posteriori.model.class_priors import check_priors
+from posteriori.model.pool import WHOLE
 from posteriori.model_cost import ROWS_OF_RESIDUAL, Language
 from posteriori.model_selection.held_out_predictions import HeldOut, results_of
 from posteriori.model_selection.metrics import loss_difference, scores_of
@@ -480,13 +481,13 @@ def _results(
 
 
 def _parts_of(folded: FoldedData, pool: Pool) -> Array | None:
-    """Return the parts of w, v and e in the evaluated rows, (m, 3), by one pass over all; None if all are whole."""
+    """Return the parts of the evaluated rows, (m, 4), by one pass over all; None if all are whole."""
     if pool.fading is None:
         return None
 
     def of_batch(batch: Batch) -> Array:
         parts = pool.parts(batch)
-        return np.tile([1.0, 0.0, 0.0], (len(batch), 1)) if parts is None else parts
+        return np.tile(WHOLE, (len(batch), 1)) if parts is None else parts
 
     with without_passes():
         return folded.source.map(of_batch)[folded.evaluated]
