@@ -177,8 +177,7 @@ class Extrapolation:
         outside, schema = self.ranges.outside(batch), batch.schema
         for name, rows in batch.unseen_rows.items():
             j = schema.names.index(name)
-            column = schema.columns[j]  # not the words of counts, nor what had no value in training
-            outside[rows, j] = column.kind == "categorical" and not column.valueless
+            outside[rows, j] = bool(schema.columns[j].categories)  # not words, nor what had no value in training
         return outside
 
     def log_mixture(self, log_product: Array, log_posteriors: Array, weight: Array) -> Array:

@@ -398,7 +398,7 @@ def _is_outside(ranges: ColumnRanges, steps: SelectSteps, cells: CellReader) -> 
     lowest, highest = ranges.lowest - ranges.room, ranges.highest + ranges.room
     tests: list[Node] = []
     for j, has_numbers in enumerate(ranges.has_numbers.tolist()):
-        if cells.column(j).kind == "categorical" and not cells.column(j).valueless:
+        if cells.column(j).categories:
             tests.append(cells.is_unseen(j))
         if not has_numbers:
             continue

@@ -339,8 +339,8 @@ export class Classifier {
     if (!this.pool?.extrapolation) return [];
     const { columns, lowest, highest } = this.pool.extrapolation;
     const beyond = columns.filter((j, k) => numbers[j] < lowest[k] || numbers[j] > highest[k]);
-    const named = this.schema.columns.filter(({ name }) => unseen.includes(name));
-    return [...beyond, ...named.map(({ position }) => position)];
+    const isUnseen = ({ name, categories }) => unseen.includes(name) && categories.length > 0;
+    return [...beyond, ...this.schema.columns.filter(isUnseen).map(({ position }) => position)];
   }
 
   /** Return the terms of a model, (C, d + P), that add up with its log prior to clipped log posteriors, as `clip_factors`. */
