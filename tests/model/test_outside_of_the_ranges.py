@@ -128,6 +128,9 @@ def test_files_pickles_sql_and_javascript_agree(pool, tmp_path):
     po.save(pool, tmp_path / "pool.po")
     for other in (po.load(tmp_path / "pool.po"), pickle.loads(pickle.dumps(pool))):
         assert_array_equal(other.predict_proba(FAR), predicted)
+    score = pool.scorer()
+    for row, of_row in zip(FAR.to_dicts(), predicted, strict=True):
+        assert_array_equal(list(score(row).values()), of_row)
     for database in DATABASES:
         require_agreement(pool, FAR, database)
     written = [{"file": json.loads(to_javascript(pool)), "rows": FAR.to_dicts()}]

@@ -201,7 +201,7 @@ class Pool:
     """A logarithmic opinion pool: one weight per member, and one bias per class.
 
     Weights and biases of a row depend on how much of it is known (`KnownCells`): they are means of (w, b) and of those
-    of `partial`; without it, each row is a whole one. Rows outside of the ranges of `extrapolation` are answered by it.
+    of `partial`; without it, each row is a whole one. Rows with a cell outside are answered by `extrapolation`.
     """
 
     weight: Array  # (M,): w, ≥ 0

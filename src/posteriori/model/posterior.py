@@ -307,7 +307,7 @@ class Posterior:
 
         Those of a pool are the weighted sums of its members', clipped, without what all classes share.
 
-        What extrapolation changes outside of the ranges of the training rows belongs to the columns outside of theirs.
+        What extrapolation changes in a row outside belongs to the columns whose cells lie outside.
 
         Of a pool that knows partial rows, a factor is relative to that of a row without cells, and the bias of whole
         rows, b + Σ_m w_m log p_m(y | nothing known) − log π, is shared equally by the columns that are known.
@@ -338,7 +338,7 @@ class Posterior:
         return total
 
     def _add_changes_outside(self, total: Array, batch: Batch, rows: Array) -> None:
-        """Add to factors what extrapolation changes in log p(y | x), equally to the columns outside of their ranges."""
+        """Add to factors what extrapolation changes in log p(y | x), equally to the columns whose cells lie outside."""
         assert self.pool is not None
         assert self.pool.extrapolation is not None
         within, some = replace(self, pool=replace(self.pool, extrapolation=None)), batch.rows(rows)
