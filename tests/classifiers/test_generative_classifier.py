@@ -205,12 +205,16 @@ def test_any_table_will_do(name):
     assert math.isfinite(found.cv_results_["log_loss"][-1])
 
 
-def test_unseen_categories_are_missing_cells(model, penguins):
+def test_unseen_categories_are_missing_cells_of_rows_outside(model, penguins):
     strange = penguins.head(3).with_columns(island=pl.lit("Elba"))
     with pytest.warns(UserWarning, match="'island'"):
         found = model.predict_proba(strange)
     gap = penguins.head(3).with_columns(island=pl.lit(None, dtype=pl.String))
-    assert_allclose(found, model.predict_proba(gap))
+    (batch,) = model.fitted_.rows.source(strange).stream(lambda batch: batch)
+    posterior = model.fitted_.posterior
+    within = replace(posterior, pool=replace(posterior.pool, extrapolation=None))
+    assert_allclose(within.posterior(batch), model.predict_proba(gap))
+    assert (found.max(axis=1) < model.predict_proba(gap).max(axis=1)).all()
 
 
 def test_weights_are_repetitions():

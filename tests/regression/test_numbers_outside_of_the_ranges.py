@@ -1,4 +1,4 @@
-"""Numbers predicted for rows outside of the training range: a mixture of the product and the mean of the members."""
+"""Numbers predicted for rows out of range or of an unseen category: mixtures of the product and mean of members."""
 
 import numpy as np
 import polars as pl
@@ -9,17 +9,28 @@ from scipy.special import rel_entr
 import posteriori as po
 from posteriori.model import Pool, clip_log_posteriors
 
+pytestmark = pytest.mark.filterwarnings("ignore:categories unseen in training:UserWarning")
+
 
 @pytest.fixture(scope="module")
 def fitted():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(250, 3))
-    y = 2.0 * x[:, 0] + np.abs(x[:, 1]) + rng.normal(0.0, 0.3, 250)
-    return po.GenerativeRegressor().fit(pl.DataFrame(x, schema=["a", "b", "c"]), y)
+    kind = rng.integers(3, size=250)
+    y = 2.0 * x[:, 0] + np.abs(x[:, 1]) + kind + rng.normal(0.0, 0.3, 250)
+    frame = pl.DataFrame(x, schema=["a", "b", "c"]).with_columns(kind=pl.Series(np.array(["u", "v", "w"])[kind]))
+    return po.GenerativeRegressor().fit(frame, y)
 
 
-FAR = pl.DataFrame({"a": [0.0, 5.0, -7.0, 0.1, None], "b": [0.0, 0.0, 0.0, 1.0, 9.0], "c": [0.0, 0.0, 0.0, None, 0.0]})
-IS_FAR = np.array([False, True, True, False, True])
+FAR = pl.DataFrame(
+    {
+        "a": [0.0, 5.0, -7.0, 0.1, None, 0.0, 5.0, 0.3],
+        "b": [0.0, 0.0, 0.0, 1.0, 9.0, 0.0, 0.0, 0.1],
+        "c": [0.0, 0.0, 0.0, None, 0.0, 0.0, None, 0.2],
+        "kind": ["u", "v", "w", "u", None, "x", "y", None],
+    }
+)
+IS_FAR = np.array([False, True, True, False, True, True, True, False])
 
 
 def test_rows_outside_are_mixtures_and_others_the_product(fitted):
@@ -40,7 +51,7 @@ def test_rows_outside_are_mixtures_and_others_the_product(fitted):
 
 
 def test_a_trend_goes_on_and_the_interval_is_wider(fitted):
-    near, far = (pl.DataFrame({"a": [a], "b": [0.0], "c": [0.0]}) for a in (2.0, 3.6))
+    near, far = (pl.DataFrame({"a": [a], "b": [0.0], "c": [0.0], "kind": ["u"]}) for a in (2.0, 3.6))
     assert fitted.predict(far)[0] > fitted.predict(near)[0]
     widths = [np.diff(fitted.predict_interval(frame)).item() for frame in (near, far)]
     assert widths[1] > widths[0]

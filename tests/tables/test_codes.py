@@ -15,6 +15,7 @@ from numpy.testing import assert_array_equal
 import posteriori as po
 from posteriori.reading import infer_schema, read_table
 from posteriori.tables.arrays import write_column
+from posteriori.tables.batch import joined
 from posteriori.tables.schema import categorical_column
 from posteriori.tables.writing import decode, write_table
 from tests.tables.test_tables import INTEGERS, read_back, whole_batch
@@ -57,8 +58,14 @@ def test_a_cell_that_no_category_matches_is_missing_and_counted(constructor, cel
     batch, cells = whole_batch(table, schema), cells_held(table, cells)
     seen = set(schema.columns[0].categories)
     assert decode(batch)[:, 0].tolist() == [cell if cell in seen else None for cell in cells]
-    unseen = sum(cell is not None and cell not in seen for cell in cells)
-    assert batch.unseen == ({"a" if batch.schema.named else "x0": unseen} if unseen else {})
+    unseen = [row for row, cell in enumerate(cells) if cell is not None and cell not in seen]
+    name = "a" if batch.schema.named else "x0"
+    assert batch.unseen == ({name: len(unseen)} if unseen else {})
+    assert list(batch.unseen_rows.get(name, ())) == unseen
+    chosen = data.draw(st.lists(st.integers(0, len(cells) - 1)), label="chosen")
+    found = joined([batch, batch.rows(np.array(chosen, int)), batch.rows(slice(1, None))]).unseen_rows.get(name, ())
+    order = [*range(len(cells)), *chosen, *range(1, len(cells))]
+    assert list(found) == [row for row, place in enumerate(order) if place in unseen]
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
@@ -119,7 +126,8 @@ def test_every_table_encodes_columns_of_strings_and_numbers():
     ):
         batch = whole_batch(table, mixed)
         assert decode(batch)[:, 0].tolist() == cells
-        assert list(batch.unseen.values()) == [1]
+        ((rows,),) = (batch.unseen_rows.values(),)
+        assert rows.tolist() == [len(cells) - 1]
 
 
 def test_declared_categories_keep_their_order_even_if_unobserved():
@@ -172,7 +180,7 @@ def test_categories_beyond_16_bits_are_read_from_every_table(kind):
     batch = whole_batch(make(rows), schema)
     read = [None if code == 0 else schema.columns[0].categories[code - 1] for code in batch.codes.values[:, 0]]
     assert read == [*np.asarray(make(rows[:-1]))[:, 0].tolist(), None]
-    assert batch.unseen == {"x0": 1}
+    assert batch.unseen_rows["x0"].tolist() == [4]
 
 
 def test_more_categories_than_codes(monkeypatch):

@@ -11,6 +11,7 @@ from posteriori.densities import ChainedDensity, ColumnDroppingDensity, ScoredDe
 from posteriori.model.generative_model import GenerativeModel
 from posteriori.support.typing import Array
 from posteriori.tables import Bags, Batch, Numbers, Schema
+from posteriori.tables.table import joined_rows
 
 
 def log_marginal(model: GenerativeModel, column: int, cells: Array) -> Array:
@@ -195,7 +196,9 @@ def with_cells(batch: Batch, column: int, cells: Array | None) -> Batch:
     else:
         codes[:, categorical.index(column)] = 0 if cells is None else np.repeat(cells, n)
     bags = tuple(one.rows(np.tile(np.arange(n), copies)) for one in batch.bags)
-    return Batch.of(schema, 0, numbers, np.ascontiguousarray(codes), {}, bags=bags)
+    others = {name: rows for name, rows in batch.unseen_rows.items() if name != schema.names[column]}
+    unseen = joined_rows([(n, others)] * copies)
+    return Batch.of(schema, 0, numbers, np.ascontiguousarray(codes), unseen, bags=bags)
 
 
 def unknown_in_turn(batch: Batch, columns: Sequence[int]) -> Batch:

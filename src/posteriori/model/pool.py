@@ -143,10 +143,10 @@ class PartialRows:
 
 @dataclass(frozen=True)
 class Extrapolation:
-    r"""How a pool predicts rows with a number outside of the range of the training rows.
+    r"""How a pool predicts rows with a number outside of the range of the training rows, or a category unseen in them.
 
     A product of members, p, is as sure as the surest of them, also where only one extrapolates wildly; their mean, q,
-    is not. Outside of the ranges a mixture of both answers, in which q counts the more, the more it contradicts p:
+    is not. Outside a mixture of both answers, in which q counts the more, the more it contradicts p:
 
     .. math:: (1 - \mu)\, p + \mu\, q, \quad q \propto \sum_m w_m p_m, \quad
               \mu = \mu_0 + (1 - \mu_0) \frac{k^4}{k^4 + k_0^4}, \quad k = \mathrm{KL}(q \| p)
@@ -174,6 +174,14 @@ class Extrapolation:
         check_numbers("the share of the mean of the members", np.array([self.least]), (1,), 0.0, 1.0)
         require(0.0 < self.least < 1.0, "the mean of the members has no share, or there is nothing else")
 
+    def outside(self, batch: Batch) -> Array:
+        """Return which cells of a batch lie outside, (n, d) booleans: numbers beyond the ranges, unseen categories."""
+        outside, schema = self.ranges.outside(batch), batch.schema
+        for name, rows in batch.unseen_rows.items():
+            j = schema.names.index(name)
+            outside[rows, j] = bool(schema.columns[j].categories)  # not words, nor what had no value in training
+        return outside
+
     def log_mixture(self, log_product: Array, log_posteriors: Array, weight: Array) -> Array:
         """Return the log of the mixture, (n, C), from log p, (n, C), those of the members, (n, C, M), and w, (n, M)."""
         weight = weight * self.in_mean
@@ -195,7 +203,7 @@ class Pool:
     """A logarithmic opinion pool: one weight per member, and one bias per class.
 
     Weights and biases of a row depend on how much of it is known (`KnownCells`): they are means of (w, b) and of those
-    of `partial`; without it, each row is a whole one. Rows outside of the ranges of `extrapolation` are answered by it.
+    of `partial`; without it, each row is a whole one. Rows with a cell outside are answered by `extrapolation`.
     """
 
     weight: Array  # (M,): w, ≥ 0
@@ -221,7 +229,7 @@ class Pool:
 
         It is None if all rows are whole ones within the ranges.
         """
-        outside = None if self.extrapolation is None else self.extrapolation.ranges.outside(batch).any(axis=1)
+        outside = None if self.extrapolation is None else self.extrapolation.outside(batch).any(axis=1)
         if self.fading is not None and not _is_complete(batch):
             parts = self.fading.cells.parts(known_cells(batch))
         elif outside is not None and outside.any():

@@ -227,9 +227,9 @@ class Posterior:
             else np.tile(own, (len(cells), 1))
         )
         if self.pool.extrapolation is not None:
-            others = self.pool.extrapolation.ranges.outside(with_cells(batch, column, None)).any(axis=1)
+            others = self.pool.extrapolation.outside(with_cells(batch, column, None)).any(axis=1)
             alone = with_cells(blank_batch(batch.schema), column, cells)
-            beyond = self.pool.extrapolation.ranges.outside(alone).any(axis=1)
+            beyond = self.pool.extrapolation.outside(alone).any(axis=1)
             parts[:, 3] = np.logical_or.outer(beyond, others).ravel()
         return parts_or_none(parts)
 
@@ -265,7 +265,7 @@ class Posterior:
             counted = known_cells(batch) & (partial.cells.weight > 0)
             parts[~_any_left(counted, removed), :3] = [0.0, 0.0, 1.0]
         if beyond is not None:
-            parts[:, 3] = _any_left(beyond.ranges.outside(batch), removed)
+            parts[:, 3] = _any_left(beyond.outside(batch), removed)
         return parts_or_none(parts)
 
     def log_evidence(self, batch: Batch) -> Array:
@@ -307,7 +307,7 @@ class Posterior:
 
         Those of a pool are the weighted sums of its members', clipped, without what all classes share.
 
-        What extrapolation changes outside of the ranges of the training rows belongs to the columns outside of theirs.
+        What extrapolation changes in a row outside belongs to the columns whose cells lie outside.
 
         Of a pool that knows partial rows, a factor is relative to that of a row without cells, and the bias of whole
         rows, b + Σ_m w_m log p_m(y | nothing known) − log π, is shared equally by the columns that are known.
@@ -338,12 +338,12 @@ class Posterior:
         return total
 
     def _add_changes_outside(self, total: Array, batch: Batch, rows: Array) -> None:
-        """Add to factors what extrapolation changes in log p(y | x), equally to the columns outside of their ranges."""
+        """Add to factors what extrapolation changes in log p(y | x), equally to the columns whose cells lie outside."""
         assert self.pool is not None
         assert self.pool.extrapolation is not None
         within, some = replace(self, pool=replace(self.pool, extrapolation=None)), batch.rows(rows)
         change = self.log_posterior(some) - within.log_posterior(some)
-        outside = self.pool.extrapolation.ranges.outside(some)
+        outside = self.pool.extrapolation.outside(some)
         share = outside / np.maximum(outside.sum(axis=1, keepdims=True), 1)
         total[rows] += change[:, :, np.newaxis] * share[:, np.newaxis, :]
 

@@ -373,7 +373,8 @@ def without_cells(batch: Batch, hidden: Array) -> Batch:
     codes = batch.codes.values[:, [schema.coded.index(j) for j in categorical]].copy()
     codes[hidden[:, categorical]] = 0
     bags = tuple([one.without(hidden[:, j]) for j, one in zip(schema.of_kind("counts"), batch.bags, strict=True)])
-    return Batch.of(schema, batch.start, numbers, codes, {}, bags=bags)
+    unseen = {name: rows[~hidden[rows, schema.names.index(name)]] for name, rows in batch.unseen_rows.items()}
+    return Batch.of(schema, batch.start, numbers, codes, unseen, bags=bags)
 
 
 def _uniform(hashes: Array) -> Array:

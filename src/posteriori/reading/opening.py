@@ -28,12 +28,13 @@ from posteriori.tables.arrays import (
     plain_cell,
     whole_numbers,
 )
+from posteriori.tables.batch import code_tile
 from posteriori.tables.blocks import Blocks, open_blocks, open_sparse
 from posteriori.tables.messages import quote
 from posteriori.tables.pandas import label_name, pandas_table, plain_table, type_names
 from posteriori.tables.polars import LazyTable, PolarsTable, is_polars_frame, require_threads
 from posteriori.tables.schema import Column, Schema
-from posteriori.tables.table import Table, name_twice
+from posteriori.tables.table import Table, UnseenRows, name_twice
 from posteriori.tables.times import TimeType, times_of_objects, type_of_objects
 from posteriori.user_warnings import warn
 
@@ -112,15 +113,11 @@ class RecordTable:
 
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
-    ) -> tuple[Array, dict[str, int]]:
-        """Return categorical columns of some rows as codes (n, d), and the number of unseen categories per column."""
-        codes = np.empty((len(self.records[rows]), len(columns)), schema.code_dtype)
-        unseen = {}
-        for position, (j, column) in enumerate(zip(columns, schema_columns, strict=True)):
-            codes[:, position], n_unseen = encode_objects(self._cells(j, rows), column)
-            if n_unseen:
-                unseen[column.name] = n_unseen
-        return codes, unseen
+    ) -> tuple[Array, UnseenRows]:
+        """Return categorical columns of some rows as codes (n, d), and the rows of unseen categories by column."""
+        pairs = zip(columns, schema_columns, strict=True)
+        encoded = [encode_objects(self._cells(j, rows), column) for j, column in pairs]
+        return code_tile(encoded, schema, schema_columns, len(self.records[rows]))
 
 
 def read_records(

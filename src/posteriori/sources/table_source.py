@@ -31,6 +31,7 @@ from posteriori.tables.blocks import TableWithCounts, no_counts
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.tables.polars import LazyTable, PolarsTable, StreamedTable
 from posteriori.tables.progress import callback, start_progress
+from posteriori.tables.table import UnseenRows
 from posteriori.user_warnings import warn
 
 
@@ -114,8 +115,8 @@ class RowReader:
     # schema
     texts: Mapping[int, Bags] = field(default_factory=dict)
 
-    def cells(self, rows: slice) -> tuple[Array, Array, dict[str, int]]:
-        """Return the numbers (n, d) and codes (n, d) of some rows, and the number of unseen categories per column.
+    def cells(self, rows: slice) -> tuple[Array, Array, UnseenRows]:
+        """Return the numbers (n, d) and codes (n, d) of some rows, and the rows of unseen categories by column.
 
         Raises ValueError if a number is infinite, and UnseenCategoryError if a category is unseen and
         `unseen_is_error`.
@@ -131,7 +132,7 @@ class RowReader:
             return numbers, np.zeros((n_rows, len(categorical)), np.uint8), {}
         read = [j for j in categorical if self.positions[j] != ABSENT]
         codes = np.zeros((n_rows, len(categorical)), self.schema.code_dtype)
-        unseen: dict[str, int] = {}
+        unseen: UnseenRows = {}
         if read:
             columns = [self.schema.columns[j] for j in read]
             positions = [self.positions[j] for j in read]
@@ -189,8 +190,8 @@ class RowReader:
                     found[column.name] = next(iter(spellings.items()))
         return found
 
-    def _bags(self, rows: slice, n_rows: int, unseen: dict[str, int]) -> tuple[Bags, ...]:
-        """Return the columns of counts and text of some rows; add the number of unseen words per column to `unseen`."""
+    def _bags(self, rows: slice, n_rows: int, unseen: UnseenRows) -> tuple[Bags, ...]:
+        """Return the columns of counts and text of some rows; add the row of each unseen word to `unseen`."""
         read = []
         for j in self.schema.of_kind("counts"):
             column = self.schema.columns[j]
@@ -205,9 +206,9 @@ class RowReader:
                 continue
             if not isinstance(self.table, TableWithCounts):
                 raise no_counts(column.name)
-            bags, n_unseen = self.table.bags(self.positions[j], column, rows)
-            if n_unseen:
-                unseen[column.name] = n_unseen
+            bags, of_words = self.table.bags(self.positions[j], column, rows)
+            if len(of_words):
+                unseen[column.name] = of_words
             read.append(bags)
         return tuple(read)
 

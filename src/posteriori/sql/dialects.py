@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,11 +93,19 @@ class Dialect:
             return [exp.Literal.string(one) for one in (("true", "1") if category else ("false", "0"))]
         return [self.cell(category)]
 
+    def is_held(self, name: str, kinds: Collection[str]) -> Node:
+        """Return the condition that a cell of categories of these kinds is not missing."""
+        if "numbers" in kinds:  # NaN is larger than every number in some databases
+            return exp.Between(this=self.real_cell(name), low=literal(-LARGEST), high=literal(LARGEST))
+        held = exp.Not(this=exp.Is(this=self.named(name), expression=exp.Null()))
+        return exp.And(this=held, expression=exp.Not(this=self._is_mark(name))) if self.reads_text else held
+
+    def _is_mark(self, name: str) -> Node:
+        """Return the condition that a cell is text that `posteriori.scan` reads as missing."""
+        return exp.In(this=exp.cast(self.named(name), "text"), expressions=[exp.Literal.string(one) for one in MISSING])
+
     def is_no_number(self, name: str) -> Node:
         """Return the condition that a cell is text which is no number and not missing, as `posteriori.scan` reads."""
-        known = exp.In(
-            this=exp.cast(self.named(name), "text"), expressions=[exp.Literal.string(one) for one in MISSING]
-        )
         if self.name == "duckdb":
             unread: Node = exp.And(
                 this=exp.Not(this=exp.Is(this=self.named(name), expression=exp.Null())),
@@ -105,7 +113,7 @@ class Dialect:
             )
         else:
             unread = exp.Not(this=exp.Paren(this=self._is_number(name)))
-        return exp.And(this=unread, expression=exp.Not(this=known))
+        return exp.And(this=unread, expression=exp.Not(this=self._is_mark(name)))
 
     def _is_number(self, name: str) -> Node:
         """Return the condition that a cell of SQLite is a number, or text that is one as a whole.

@@ -270,6 +270,15 @@ class CellReader:
         ]
         return self._steps.read(name, exp.Case(this=cell, ifs=ifs) if ifs else exp.cast(exp.Null(), "int"))
 
+    def is_unseen(self, j: int) -> Node:
+        """Return the condition that a cell of column j holds a category that was unseen in training."""
+        known, code = self.column(j), self._code_of_category(j)
+        if known.part is not None:
+            held = self._moment(known.part)
+        else:
+            held = self._steps.read(f"held{j}", cases((self._dialect.is_held(known.name, known.kinds), whole(1))))
+        return exp.And(this=exp.Not(this=missing(held)), expression=missing(code))
+
     def present(self, j: int) -> str:
         """Return a column that is NULL where the cell of column j is missing."""
         return self.number(j) if self.is_number(j) else self.code(j)

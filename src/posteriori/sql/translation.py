@@ -394,10 +394,14 @@ def _peak_and_evidence(steps: SelectSteps, name: str, scores: list[str]) -> tupl
 
 
 def _is_outside(ranges: ColumnRanges, steps: SelectSteps, cells: CellReader) -> Node | None:
-    """Return whether a number of the row lies outside of the ranges; None if no column has one."""
+    """Return whether a number of the row lies outside of the ranges, or a category is unseen; None if no column can."""
     lowest, highest = ranges.lowest - ranges.room, ranges.highest + ranges.room
     tests: list[Node] = []
-    for j in np.flatnonzero(ranges.has_numbers).tolist():
+    for j, has_numbers in enumerate(ranges.has_numbers.tolist()):
+        if cells.column(j).categories:
+            tests.append(cells.is_unseen(j))
+        if not has_numbers:
+            continue
         cell = cells.number(j)
         tests.append(exp.LT(this=column(cell), expression=literal(lowest[j])))
         tests.append(exp.GT(this=column(cell), expression=literal(highest[j])))

@@ -20,6 +20,7 @@ from posteriori.support.checks import is_missing
 from posteriori.support.typing import Array
 from posteriori.tables.messages import holds_intervals, unusable
 from posteriori.tables.schema import Cell, Column, Schema, categorical_column, kind_of
+from posteriori.tables.table import NO_ROWS, UnseenRows
 from posteriori.tables.times import TimeType, times_of_array, type_of_array, type_of_objects
 
 _DENSE_RANGE = 1 << 17  # a wider range of integers is sorted, not marked in an array of flags
@@ -112,13 +113,13 @@ def _integer_blocks(values: Array) -> Iterator[Array]:
     return (_integers(values[start : start + rows]) for start in range(0, len(values), rows))
 
 
-def encode_numbers(values: Array, column: Column) -> tuple[Array, int]:
-    """Return the codes of a one-dimensional numeric array, and the number of cells of an unseen category.
+def encode_numbers(values: Array, column: Column) -> tuple[Array, Array]:
+    """Return the codes of a one-dimensional numeric array, and the rows of an unseen category.
 
     Raises ValueError if the categories are not numbers.
     """
     kind = values.dtype.kind
-    missing = int(np.count_nonzero(np.isnan(values))) if kind == "f" else 0
+    missing = np.isnan(values) if kind == "f" else np.array(False)
     dense = column.dense_lookup
     if dense is None or (values.dtype == np.uint64 and dense[0] < 0):
         codes = _search(values, column)
@@ -134,10 +135,10 @@ def encode_numbers(values: Array, column: Column) -> tuple[Array, int]:
         codes = codes[:, 0]
         if fits is not None:
             codes[~fits] = 0
-    unmatched = len(codes) - int(np.count_nonzero(codes)) - missing
-    if unmatched:
-        column.require_kinds(["booleans" if kind == "b" else "numbers"])
-    return codes, unmatched
+    if len(codes) - np.count_nonzero(codes) == np.count_nonzero(missing):
+        return codes, NO_ROWS
+    column.require_kinds(["booleans" if kind == "b" else "numbers"])
+    return codes, np.flatnonzero((codes == 0) & ~missing)
 
 
 def _search(values: Array, column: Column) -> Array:
@@ -150,11 +151,11 @@ def _search(values: Array, column: Column) -> Array:
     return np.where(known[position] == values, code[position], 0).astype(column.code_type)
 
 
-def encode_present(values: Array, present: Array, column: Column) -> tuple[Array, int]:
-    """Return the codes of a column from its present cells, and the number of cells of an unseen category."""
+def encode_present(values: Array, present: Array, column: Column) -> tuple[Array, Array]:
+    """Return the codes of a column from its present cells, and the rows of an unseen category."""
     codes = np.zeros(len(present), column.code_type)
-    codes[present], unmatched = encode_numbers(values, column)
-    return codes, unmatched
+    codes[present], unseen = encode_numbers(values, column)
+    return codes, np.flatnonzero(present)[unseen] if len(unseen) else unseen
 
 
 def encode_integer_tile(values: Array, columns: Sequence[Column], codes: Array) -> bool:
@@ -246,8 +247,8 @@ def object_numbers(cells: list[Any], column: Column, start: int) -> Array:
         raise ValueError(f"column {column.name!r} holds an integer too large for a float; rescale the column") from None
 
 
-def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
-    """Return the codes of a list of Python cells, and the number of cells of an unseen category.
+def encode_objects(cells: list[Any], column: Column) -> tuple[Array, Array]:
+    """Return the codes of a list of Python cells, and the rows of an unseen category.
 
     Raises TypeError if a cell is not a number, a string or a boolean, and ValueError if a cell of an unseen
     category is of a kind that no category has.
@@ -262,12 +263,12 @@ def encode_objects(cells: list[Any], column: Column) -> tuple[Array, int]:
         raise
     unmatched = np.flatnonzero(codes == 0)
     if len(unmatched) == cells.count(None):
-        return codes, 0
+        return codes, NO_ROWS
     if any(isinstance(cells[i], Decimal) for i in unmatched):  # Decimal("0.1") is not the category 0.1
         return encode_objects([float(cell) if isinstance(cell, Decimal) else cell for cell in cells], column)
-    unseen = [cell for cell in (cells[i] for i in unmatched) if not is_missing(cell)]
-    column.require_kinds({kind_of(plain_cell(cell, column.name)) for cell in unseen})
-    return codes, len(unseen)
+    unseen = [i for i in unmatched.tolist() if not is_missing(cells[i])]
+    column.require_kinds({kind_of(plain_cell(cells[i], column.name)) for i in unseen})
+    return codes, np.array(unseen, np.int64)
 
 
 def object_strings(cells: list[Any], name: str) -> list[str | None]:
@@ -412,8 +413,8 @@ class ArrayTable:
 
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
-    ) -> tuple[Array, dict[str, int]]:
-        """Return categorical columns of some rows as codes (n, d), and the number of unseen categories per column."""
+    ) -> tuple[Array, UnseenRows]:
+        """Return categorical columns of some rows as codes (n, d), and the rows of unseen categories by column."""
         values = self.values[rows]
         if len(columns) < values.shape[1] or tuple(columns) != tuple(range(len(columns))):
             values = values[:, columns]
@@ -421,17 +422,17 @@ class ArrayTable:
         if values.dtype.kind in "iu" and encode_integer_tile(values, schema_columns, codes):
             if codes.all():
                 return codes, {}
-            unmatched = (len(codes) - np.count_nonzero(codes, axis=0)).tolist()
-            for column, count in zip(schema_columns, unmatched, strict=True):
-                column.require_kinds(["numbers"] if count else [])
+            unseen = [np.flatnonzero(of_column == 0) for of_column in codes.T]
+            for column, found in zip(schema_columns, unseen, strict=True):
+                column.require_kinds(["numbers"] if len(found) else [])
         else:
-            unmatched = []
+            unseen = []
             for position, column in enumerate(schema_columns):
-                codes[:, position], count = self._column_codes(values[:, position], column)
-                unmatched.append(count)
-        return codes, {column.name: count for column, count in zip(schema_columns, unmatched, strict=True) if count}
+                codes[:, position], found = self._column_codes(values[:, position], column)
+                unseen.append(found)
+        return codes, {column.name: found for column, found in zip(schema_columns, unseen, strict=True) if len(found)}
 
-    def _column_codes(self, values: Array, column: Column) -> tuple[Array, int]:
+    def _column_codes(self, values: Array, column: Column) -> tuple[Array, Array]:
         if values.dtype.kind in "OU":
             return encode_objects(values.tolist(), column)
         return encode_numbers(values, column)

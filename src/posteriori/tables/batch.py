@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from posteriori.tables.arrays import encode_present
 from posteriori.tables.bags import Bags
 from posteriori.tables.messages import infinite_cell
 from posteriori.tables.schema import CellKind, Column, Schema
-from posteriori.tables.table import Table
+from posteriori.tables.table import NO_ROWS, Table, UnseenRows, chosen_rows, joined_rows
 from posteriori.tables.times import WEEKDAYS
 
 
@@ -36,14 +35,14 @@ def require_finite(numbers: Array, columns: Sequence[Column], first: int = 0) ->
 
 
 def code_tile(
-    encoded: list[tuple[Array, int]], schema: Schema, columns: Sequence[Column], n_rows: int
-) -> tuple[Array, dict[str, int]]:
-    """Return columns of codes as one row-major array, and the number of unseen categories per column."""
+    encoded: list[tuple[Array, Array]], schema: Schema, columns: Sequence[Column], n_rows: int
+) -> tuple[Array, UnseenRows]:
+    """Return columns of codes as one row-major array, and the rows of unseen categories by column."""
     tile = np.empty((n_rows, len(encoded)), schema.code_dtype)
     for position, (codes, _) in enumerate(encoded):
         tile[:, position] = codes
     pairs = zip(columns, encoded, strict=True)
-    return tile, {column.name: unmatched for column, (_, unmatched) in pairs if unmatched}
+    return tile, {column.name: unseen for column, (_, unseen) in pairs if len(unseen)}
 
 
 @dataclass(frozen=True)
@@ -192,7 +191,7 @@ class Batch:
     start: int  # the number of the first row in its table, for messages
     numbers: Numbers  # the continuous columns
     codes: Codes  # the categorical and the binned columns
-    unseen: dict[str, int]  # the number of cells per column, by name, whose category was unseen in training
+    unseen_rows: UnseenRows
     assignment: Assignment | None = None  # the components and weights, where the rows are labelled
     fold: Array | None = None  # (n,): the fold of each row, where statistics are kept per fold
     chosen: Array | None = None  # (n,): the number of each row in its table, where the rows are not consecutive
@@ -200,6 +199,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.numbers.values)
+
+    @property
+    def unseen(self) -> dict[str, int]:
+        """The number of cells per column, by name, whose category was unseen in training."""
+        return {name: len(rows) for name, rows in self.unseen_rows.items()}
 
     def number(self, i: int) -> int:
         """Return the number of row i in its table."""
@@ -212,7 +216,7 @@ class Batch:
         start: int,
         numbers: Array,
         categories: Array,
-        unseen: dict[str, int],
+        unseen_rows: UnseenRows,
         assignment: Assignment | None = None,
         fold: Array | None = None,
         bags: tuple[Bags, ...] | None = None,
@@ -223,7 +227,7 @@ class Batch:
             widths = (schema.columns[j].width for j in schema.of_kind("counts"))
             bags = tuple(Bags.empty(len(numbers), width) for width in widths)
         codes = _coded(schema, numbers, categories)
-        return cls(schema, start, continuous, codes, unseen, assignment, fold, bags=bags)
+        return cls(schema, start, continuous, codes, unseen_rows, assignment, fold, bags=bags)
 
     def take(self, columns: Sequence[int], view: CellKind) -> Tile:
         """Return the cells of some columns, by their positions in the schema: as numbers, codes, bags, or mixed.
@@ -305,6 +309,7 @@ class Batch:
             self,
             numbers=self.numbers.rows(chosen),
             codes=self.codes.rows(chosen),
+            unseen_rows=chosen_rows(self.unseen_rows, len(self), chosen),
             assignment=None,
             fold=None,
             chosen=numbers[chosen],
@@ -324,7 +329,7 @@ def joined(batches: Sequence[Batch]) -> Batch:
         codes=replace(first.codes, values=codes),
         assignment=_joined_assignments([batch.assignment for batch in batches]),
         fold=_joined_arrays([batch.fold for batch in batches]),
-        unseen=dict(sum(map(Counter, [batch.unseen for batch in batches]), Counter())),
+        unseen_rows=joined_rows((len(batch), batch.unseen_rows) for batch in batches),
         chosen=np.concatenate(positions),
         bags=tuple(map(Bags.joined, zip(*[batch.bags for batch in batches], strict=True))),
     )
@@ -395,22 +400,22 @@ def read_numbers(table: Table, positions: Sequence[int], columns: Sequence[Colum
 
 def read_codes(
     table: Table, positions: Sequence[int], schema: Schema, columns: Sequence[Column], rows: slice, times: Times
-) -> tuple[Array, dict[str, int]]:
-    """Return categorical columns of some rows as codes (n, d), and the number of unseen categories per column.
+) -> tuple[Array, UnseenRows]:
+    """Return categorical columns of some rows as codes (n, d), and the rows of unseen categories by column.
 
     The parameters are those of `read_numbers`.
     """
     plain = [k for k, column in enumerate(columns) if column.part is None]
     if len(plain) == len(columns):
         return table.codes(positions, schema, columns, rows)
-    unseen: dict[str, int] = {}
+    unseen: UnseenRows = {}
     encoded: dict[int, Array] = {}
     for k, column in enumerate(columns):
         if column.part is None:
             continue
-        encoded[k], n_unseen = _encoded(_times_of(table, positions[k], column, rows, times), column)
-        if n_unseen:
-            unseen[column.name] = n_unseen
+        encoded[k], found = _encoded(_times_of(table, positions[k], column, rows, times), column)
+        if len(found):
+            unseen[column.name] = found
     codes = np.empty((len(next(iter(encoded.values()))), len(columns)), schema.code_dtype)
     if plain:
         of_plain = [columns[k] for k in plain]
@@ -428,13 +433,13 @@ def _times_of(table: Table, position: int, column: Column, rows: slice, times: T
     return times[position]
 
 
-def _encoded(times: Array, column: Column) -> tuple[Array, int]:
-    """Return the codes of a part of times (n,), and the number of cells of an unseen category."""
+def _encoded(times: Array, column: Column) -> tuple[Array, Array]:
+    """Return the codes of a part of times (n,), and the rows of an unseen category."""
     assert column.part is not None
     present = ~np.isnat(times)
     values = column.part.integers(times[present])
     if column.part.name == "weekday":
         codes = np.zeros(len(times), np.uint16)
         codes[present] = np.array([column.lookup.get(day, 0) for day in WEEKDAYS], np.uint16)[values]
-        return codes, 0
+        return codes, NO_ROWS
     return encode_present(values, present, column)

@@ -13,7 +13,7 @@ from posteriori.support.typing import Array
 from posteriori.tables.bags import Bags
 from posteriori.tables.polars import LazyTable
 from posteriori.tables.schema import Column, Schema
-from posteriori.tables.table import Table
+from posteriori.tables.table import NO_ROWS, Table, UnseenRows
 from posteriori.tables.times import TimeType
 
 _ALONE = "counts"  # the name of a sparse matrix that is not given with one
@@ -27,8 +27,8 @@ class TableWithCounts(Table, Protocol):
     def n_stored(self) -> int:
         """The number of stored cells of all columns of counts."""
 
-    def bags(self, j: int, column: Column, rows: slice) -> tuple[Bags, int]:
-        """Return column j of some rows in the vocabulary of a column of the schema, and the number of unseen words."""
+    def bags(self, j: int, column: Column, rows: slice) -> tuple[Bags, Array]:
+        """Return column j of some rows in the vocabulary of a column of the schema, and the row of each unseen word."""
 
 
 class Blocks:
@@ -211,8 +211,8 @@ class BlockTable:
 
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
-    ) -> tuple[Array, dict[str, int]]:
-        """Return categorical columns of some rows as codes (n, d), and the number of unseen categories per column."""
+    ) -> tuple[Array, UnseenRows]:
+        """Return categorical columns of some rows as codes (n, d), and the rows of unseen categories by column."""
         self._refuse_blocks(columns, schema_columns)
         return self._columns.codes(columns, schema, schema_columns, rows)
 
@@ -224,8 +224,8 @@ class BlockTable:
                     "give it as it was"
                 )
 
-    def bags(self, j: int, column: Column, rows: slice) -> tuple[Bags, int]:
-        """Return block j of some rows in the vocabulary of a column of the schema, and the number of unseen words."""
+    def bags(self, j: int, column: Column, rows: slice) -> tuple[Bags, Array]:
+        """Return block j of some rows in the vocabulary of a column of the schema, and the row of each unseen word."""
         block = self._block(j)
         if block is None:
             raise no_counts(column.name)
@@ -235,7 +235,7 @@ class BlockTable:
             what = "X" if block.name == _ALONE else f"block {block.name!r}"
             raise ValueError(f"{what} is not a valid sparse matrix: {error}") from None
         if block.words == column.words and bags.n_words == column.width:
-            return bags, 0
+            return bags, NO_ROWS
         if not (block.words and column.words):
             raise ValueError(
                 f"column {column.name!r} is a block of {bags.n_words:,} words, but the model is expecting "
@@ -245,8 +245,8 @@ class BlockTable:
         return in_vocabulary(bags, places, column.width)
 
 
-def in_vocabulary(bags: Bags, places: Array, width: int) -> tuple[Bags, int]:
-    """Return bags in another vocabulary of `width` words, and the number of cells whose word it lacks.
+def in_vocabulary(bags: Bags, places: Array, width: int) -> tuple[Bags, Array]:
+    """Return bags in another vocabulary of `width` words, and the row of each cell whose word it lacks.
 
     places (V,) holds the position of each word in the other vocabulary, −1 for a word that it lacks.
     """
@@ -254,7 +254,8 @@ def in_vocabulary(bags: Bags, places: Array, width: int) -> tuple[Bags, int]:
     known = words >= 0
     kept = np.concatenate([[0], np.cumsum(known)])
     cells = Bags(kept[bags.starts], words[known], bags.counts[known], width)
-    return cells, int((~known & (bags.counts != 0)).sum())
+    lost = np.flatnonzero(~known & (bags.counts != 0))
+    return cells, np.searchsorted(bags.starts, lost, side="right") - 1
 
 
 def needs_dense(column: Column, n_rows: int | None, who: str) -> TypeError:

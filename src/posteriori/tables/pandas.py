@@ -29,7 +29,7 @@ from posteriori.tables.arrays import (
 from posteriori.tables.batch import code_tile, number_tile
 from posteriori.tables.messages import not_numeric, unusable
 from posteriori.tables.schema import Column, Schema, categorical_column, kind_of
-from posteriori.tables.table import name_twice
+from posteriori.tables.table import NO_ROWS, UnseenRows, name_twice
 from posteriori.tables.times import TimeType, times_of_pandas, type_of_pandas
 
 
@@ -220,8 +220,8 @@ class PandasTable:
 
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
-    ) -> tuple[Array, dict[str, int]]:
-        """Return categorical columns of some rows as codes (n, d), and the number of unseen categories per column."""
+    ) -> tuple[Array, UnseenRows]:
+        """Return categorical columns of some rows as codes (n, d), and the rows of unseen categories by column."""
         encoded = []
         for j, column in zip(columns, schema_columns, strict=True):
             array = self._array(j)
@@ -294,7 +294,7 @@ def _numbers(series: Any, column: Column, start: int) -> Array:
     return np.asarray(series.to_numpy(dtype=np.float32 if narrow else np.float64, na_value=np.nan))
 
 
-def _codes(series: Any, column: Column) -> tuple[Array, int]:
+def _codes(series: Any, column: Column) -> tuple[Array, Array]:
     import pandas as pd
 
     label, kind = str(series.dtype), getattr(series.dtype, "kind", "O")
@@ -314,12 +314,12 @@ def _codes(series: Any, column: Column) -> tuple[Array, int]:
     distinct = [plain_cell(cell, column.name) for cell in distinct]
     lookup = encode_distinct(distinct, column)
     if np.array_equal(lookup[:-1], np.arange(1, len(lookup))):
-        return np.add(local, 1, dtype=column.code_type, casting="unsafe"), 0  # a missing cell is −1
+        return np.add(local, 1, dtype=column.code_type, casting="unsafe"), NO_ROWS  # a missing cell is −1
     codes = lookup[local]
-    unmatched = int(np.count_nonzero(local >= 0) - np.count_nonzero(codes))
-    if unmatched:
+    unseen = np.flatnonzero((local >= 0) & (codes == 0))
+    if len(unseen):
         column.require_kinds({kind_of(cell) for cell in distinct if cell not in column.lookup})
-    return codes, unmatched
+    return codes, unseen
 
 
 def _numpy_dtype(dtype: Any) -> Any:

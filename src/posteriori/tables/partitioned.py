@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ import numpy as np
 from posteriori.support.typing import Array
 from posteriori.tables.polars import LazyTable, too_many_categories
 from posteriori.tables.schema import MAX_CATEGORIES, Column, Schema
-from posteriori.tables.table import Table
+from posteriori.tables.table import Table, UnseenRows, joined_codes
 
 T = TypeVar("T")
 
@@ -89,13 +88,9 @@ class PartitionedTable(LazyTable):
 
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
-    ) -> tuple[Array, dict[str, int]]:
-        """Return columns of some rows as codes (`Schema.code_dtype`), and the number of unseen cells per column."""
-        blocks, unseen = [], Counter[str]()
-        for codes, counts in self.run(_Encode(schema, tuple(schema_columns)), columns):
-            blocks.append(codes)
-            unseen.update(counts)
-        return np.concatenate(blocks)[rows], dict(unseen)
+    ) -> tuple[Array, UnseenRows]:
+        """Return columns of some rows as codes (`Schema.code_dtype`), and the rows of unseen categories by column."""
+        return joined_codes(list(self.run(_Encode(schema, tuple(schema_columns)), columns)), rows)
 
     def empty_column(self, j: int) -> Table:
         """Return column j without rows, as a table in memory of one column."""
@@ -131,16 +126,14 @@ class _Encode:
     schema: Schema
     columns: tuple[Column, ...]
 
-    def __call__(self, tables: Iterable[Table], context: None) -> tuple[Array, dict[str, int]]:
+    def __call__(self, tables: Iterable[Table], context: None) -> tuple[Array, UnseenRows]:
         del context
         positions = list(range(len(self.columns)))
+        nothing: UnseenRows = {}
         # The first block has no rows: a partition may have no table.
-        blocks, unseen = [np.empty((0, len(positions)), self.schema.code_dtype)], Counter[str]()
-        for table in tables:
-            codes, counts = table.codes(positions, self.schema, self.columns, slice(0, table.n_rows))
-            blocks.append(codes)
-            unseen.update(counts)
-        return np.concatenate(blocks), dict(unseen)
+        blocks = [(np.empty((0, len(positions)), self.schema.code_dtype), nothing)]
+        blocks += [table.codes(positions, self.schema, self.columns, slice(0, table.n_rows)) for table in tables]
+        return joined_codes(blocks, slice(None))
 
 
 def _count_rows(tables: Iterable[Table], context: None) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +30,7 @@ from posteriori.tables.arrays import (
 from posteriori.tables.batch import code_tile, number_tile
 from posteriori.tables.messages import not_numeric, unusable
 from posteriori.tables.schema import Column, Schema, categorical_column
-from posteriori.tables.table import Table
+from posteriori.tables.table import NO_ROWS, Table, UnseenRows, joined_codes
 from posteriori.tables.times import TimeType, times_of_polars, type_of_polars
 from posteriori.user_warnings import warn
 
@@ -196,8 +195,8 @@ class PolarsTable:
 
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
-    ) -> tuple[Array, dict[str, int]]:
-        """Return categorical columns of some rows as codes (n, d), and the number of unseen categories per column."""
+    ) -> tuple[Array, UnseenRows]:
+        """Return categorical columns of some rows as codes (n, d), and the rows of unseen categories by column."""
         part = self._part(rows)
         series = [_cells(part, j) for j in columns]
         return code_tile(
@@ -257,10 +256,10 @@ def _numbers(series: pl.Series, column: Column, start: int) -> Array:
     return _array(series, column.name)
 
 
-def _codes(series: pl.Series, column: Column) -> tuple[Array, int]:
+def _codes(series: pl.Series, column: Column) -> tuple[Array, Array]:
     dtype, n_missing = series.dtype, series.null_count()
     if n_missing == len(series):
-        return np.zeros(len(series), column.code_type), 0
+        return np.zeros(len(series), column.code_type), NO_ROWS
     if dtype == pl.Object or _is_wide(dtype):
         return encode_objects(series.to_list(), column)
     if _is_string(dtype):
@@ -272,7 +271,9 @@ def _codes(series: pl.Series, column: Column) -> tuple[Array, int]:
         codes = np.zeros(len(series), column.code_type)
         places = known.drop_nulls().to_physical().to_numpy()
         codes[present] = np.add(places, 1, dtype=codes.dtype, casting="unsafe")
-        return codes, n_without - n_missing
+        if n_without == n_missing:
+            return codes, NO_ROWS
+        return codes, (known.is_null() & series.is_not_null()).arg_true().to_numpy()
     if dtype != pl.Boolean and not dtype.is_numeric():
         raise unusable(column.name, str(dtype))
     if n_missing and not dtype.is_float():  # as integers, because floats would round them
@@ -329,8 +330,8 @@ class LazyTable(ABC):
     @abstractmethod
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
-    ) -> tuple[Array, dict[str, int]]:
-        """Return columns of some rows as codes (`Schema.code_dtype`), and the number of unseen cells per column."""
+    ) -> tuple[Array, UnseenRows]:
+        """Return columns of some rows as codes (`Schema.code_dtype`), and the rows of unseen categories by column."""
 
     @cached_property
     def _distinct(self) -> dict[str, Table]:
@@ -493,17 +494,13 @@ class StreamedTable(LazyTable):
 
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
-    ) -> tuple[Array, dict[str, int]]:
-        """Return columns of some rows as codes (`Schema.code_dtype`), and the number of unseen cells per column."""
+    ) -> tuple[Array, UnseenRows]:
+        """Return columns of some rows as codes (`Schema.code_dtype`), and the rows of unseen categories by column."""
         positions = list(range(len(columns)))
         starts = range(0, self.n_rows, _CODED_ROWS)
         slices = [slice(start, min(start + _CODED_ROWS, self.n_rows)) for start in starts]
-        blocks, unseen = [], Counter[str]()
-        for part, part_rows in zip(self.parts(slices, columns), slices, strict=True):
-            codes, counts = part.codes(positions, schema, schema_columns, part_rows)
-            blocks.append(codes)
-            unseen.update(counts)
-        return np.concatenate(blocks)[rows], dict(unseen)
+        parts = zip(self.parts(slices, columns), slices, strict=True)
+        return joined_codes([part.codes(positions, schema, schema_columns, own) for part, own in parts], rows)
 
 
 def too_many_categories(name: str, most: int) -> ValueError:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
+
+import numpy as np
 
 from posteriori.support.typing import Array
 from posteriori.tables.schema import Column, Schema
 from posteriori.tables.times import TimeType
+
+# The rows of the cells per column, by name, whose category was unseen in training; of counts, a row for each such word.
+UnseenRows = dict[str, Array]
+NO_ROWS = np.empty(0, np.int64)
 
 
 class Table(Protocol):
@@ -62,8 +68,36 @@ class Table(Protocol):
 
     def codes(
         self, columns: Sequence[int], schema: Schema, schema_columns: Sequence[Column], rows: slice
-    ) -> tuple[Array, dict[str, int]]:
-        """Return categorical columns of some rows as codes (n, d), and the number of unseen categories per column."""
+    ) -> tuple[Array, UnseenRows]:
+        """Return categorical columns of some rows as codes (n, d), and the rows of unseen categories by column."""
+
+
+def joined_rows(parts: Iterable[tuple[int, UnseenRows]]) -> UnseenRows:
+    """Return the rows of unseen categories of parts of a table that follow each other, from their lengths and rows."""
+    found: dict[str, list[Array]] = {}
+    start = 0
+    for n_rows, unseen in parts:
+        for name, rows in unseen.items():
+            found.setdefault(name, []).append(start + rows)
+        start += n_rows
+    return {name: np.concatenate(each) for name, each in found.items()}
+
+
+def joined_codes(parts: Sequence[tuple[Array, UnseenRows]], rows: slice) -> tuple[Array, UnseenRows]:
+    """Return some rows of the codes of parts of a table that follow each other, and those of unseen categories."""
+    codes = np.concatenate([of_part for of_part, _ in parts])
+    unseen = joined_rows((len(of_part), found) for of_part, found in parts)
+    return codes[rows], chosen_rows(unseen, len(codes), rows)
+
+
+def chosen_rows(unseen: UnseenRows, n_rows: int, chosen: Array | slice) -> UnseenRows:
+    """Return the rows of unseen categories of some of n rows, by a mask, their positions or a slice."""
+    found = {}
+    for name, rows in unseen.items():
+        of_chosen = np.bincount(rows, minlength=n_rows)[chosen]
+        if of_chosen.any():
+            found[name] = np.repeat(np.arange(len(of_chosen)), of_chosen)
+    return found
 
 
 def name_twice(names: Sequence[Any]) -> ValueError | None:

@@ -334,11 +334,13 @@ export class Classifier {
     return { product, answer };
   }
 
-  /** Return the positions of the columns whose numbers lie outside of the ranges of the training rows. */
-  outside({ numbers }) {
+  /** Return the positions of the columns with a number outside of the ranges of the training rows, or an unseen category. */
+  outside({ numbers, unseen }) {
     if (!this.pool?.extrapolation) return [];
     const { columns, lowest, highest } = this.pool.extrapolation;
-    return columns.filter((j, k) => numbers[j] < lowest[k] || numbers[j] > highest[k]);
+    const beyond = columns.filter((j, k) => numbers[j] < lowest[k] || numbers[j] > highest[k]);
+    const isUnseen = ({ name, categories }) => unseen.includes(name) && categories.length > 0;
+    return [...beyond, ...this.schema.columns.filter(isUnseen).map(({ position }) => position)];
   }
 
   /** Return the terms of a model, (C, d + P), that add up with its log prior to clipped log posteriors, as `clip_factors`. */
