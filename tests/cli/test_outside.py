@@ -64,6 +64,20 @@ def test_pools_say_it(make):
     assert estimator.out_of_range(NEW.with_columns(price=pl.lit(1100.0))) == SENTENCES
 
 
+@pytest.mark.filterwarnings("ignore:categories unseen")
+def test_unseen_categories_are_named():
+    model = po.NaiveBayes().fit(ROWS.drop("price"), "kind")
+    assert model.out_of_range(NEW.drop("kind")) == SENTENCES
+    model = po.AdditiveRegressor().fit(ROWS, "price")
+    new = NEW.with_columns(kind=pl.Series(["flat", "tent", None, "tent"]))
+    assert model.out_of_range(new) == [
+        "",
+        f"{SENTENCES[1]}; kind: an unseen category",
+        SENTENCES[2],
+        "kind: an unseen category",
+    ]
+
+
 @pytest.mark.parametrize(("target", "options"), [("buys", []), ("price", []), ("buys", ["--categorical", "StoreID"])])
 def test_fit_says_that_a_column_looks_like_a_code(tmp_path, capsys, target, options):
     rows = ROWS.with_columns(

@@ -139,10 +139,10 @@ class Estimator(BaseEstimator, ABC):
         return self._value.rows.source(X, self.n_jobs)
 
     def out_of_range(self, X: Any) -> list[str]:
-        """Return for each row which numbers lie outside of the range of the training rows.
+        """Return for each row which cells lie outside of the training rows: numbers beyond their range, new categories.
 
-        Such as ``"area 5,642: trained on 334 to 4,316"``; "" if none does. A pool then answers by its members' mean too
-        (docs/guide/tasks/new_places.md).
+        Such as ``"area 56,420: trained on 334 to 4316; shop: an unseen category"``; "" if none does. A pool then
+        answers by its members' mean too (docs/guide/tasks/new_places.md).
 
         Raises
         ------

@@ -75,10 +75,14 @@ class OutOfRange:
 
 
 def sentences_outside(batch: Batch, ranges: ColumnRanges) -> list[str]:
-    """Return for each row which numbers lie outside: "area 5,642: trained on 334 to 4,316"; "" if none does."""
+    """Return for each row what lies outside: "area 5642: trained on 334 to 4316; shop: an unseen category"; else ""."""
     found: list[list[str]] = [[] for _ in range(len(batch))]
     for i, j in zip(*np.nonzero(ranges.outside(batch)), strict=True):
         cell = batch.numbers.values[i, batch.schema.of_kind("continuous").index(j)]
         written = [number(float(one), _DIGITS, ",") for one in (cell, ranges.lowest[j], ranges.highest[j])]
         found[i].append("{} {}: trained on {} to {}".format(batch.schema.names[j], *written))
+    for name, rows in batch.unseen_rows.items():
+        has_categories = bool(batch.schema.columns[batch.schema.names.index(name)].categories)
+        for i in rows.tolist() if has_categories else ():  # not words
+            found[i].append(f"{name}: an unseen category")
     return ["; ".join(sentences) for sentences in found]
