@@ -78,14 +78,23 @@ def test_unseen_categories_are_named():
     ]
 
 
-@pytest.mark.parametrize(("target", "options"), [("buys", []), ("price", []), ("buys", ["--categorical", "StoreID"])])
-def test_fit_says_that_a_column_looks_like_a_code(tmp_path, capsys, target, options):
-    rows = ROWS.with_columns(
-        pl.Series("StoreID", [1, 2, 3, 4, 7] * 20), pl.Series("buys", ["yes", "no", "no", "yes"] * 25)
-    )
-    rows.write_csv(tmp_path / "rows.csv")
-    arguments = [str(tmp_path / "rows.csv"), "--target", target, "-o", str(tmp_path / "model.posteriori"), *options]
-    main(["fit", *arguments, "--model", "nb" if target == "buys" else "additive"])
-    said = capsys.readouterr().err
-    assert ("'StoreID' looks like a code and is read as a quantity, of 5 values" in said) == (not options)
-    assert "rooms" not in said
+def test_joint_models_say_it(tmp_path, capsys):
+    model = po.JointModel().fit(ROWS)
+    assert model.out_of_range(NEW.with_columns(price=pl.lit(1100.0))) == SENTENCES
+    po.save(model, tmp_path / "joint.posteriori")
+    NEW.write_csv(tmp_path / "new.csv")
+    main(["predict", str(tmp_path / "joint.posteriori"), str(tmp_path / "new.csv"), "--target", "price", "--outside"])
+    assert pl.read_csv(capsys.readouterr().out.encode())["outside"].fill_null("").to_list() == SENTENCES
+
+
+def test_texts_are_no_order(model, capsys):
+    _, folder = model
+    main(["predict", str(folder / "model.posteriori"), str(folder / "new.csv"), "--outside", "--sort", "outside"])
+    assert "--sort is 'outside'" in capsys.readouterr().err
+
+
+def test_numbers_have_the_digits_that_tell_them_apart():
+    rows = ROWS.with_columns(area=pl.col("area") + 1e9)
+    model = po.NaiveBayes().fit(rows.drop("price"), "kind")
+    (said,) = model.out_of_range(pl.DataFrame({"area": [1e9 + 450.0], "rooms": [2]}))
+    assert said == "area 1,000,000,450: trained on 1,000,000,334 to 1,000,000,433"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -82,10 +81,6 @@ _NOT_OF_MODEL = {
     "hold_out",
     "positive",
 }  # arguments that do not change the model
-
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_CODES = {"code", "id", "key", "no", "nr", "postcode", "region", "shop", "site", "store", "zip"}  # last words of names
-_MOST_CODES = 50
 
 
 @dataclass(frozen=True)
@@ -219,31 +214,9 @@ def _open_table(scan: Scan, arguments: FitArguments) -> _TrainingTable:
         if arguments.model is not None and arguments.model not in REGRESSORS:
             raise
         described = describe_scan(scan, [*features, target], None)
-        _say_codes(scan, features, arguments)
         return _TrainingTable(scan, described, chosen, cuts, groups, hold_out, place, is_number=True)
     _check_kinds(scan, chosen)
-    _say_codes(scan, features, arguments)
     return _TrainingTable(scan, description, chosen, cuts, groups, hold_out, place)
-
-
-def _say_codes(scan: Scan, features: Sequence[str], arguments: FitArguments) -> None:
-    """Say which columns of whole numbers have the name of a code and few values: they are read as quantities."""
-    declared = {*(arguments.categorical or ()), *(one.rpartition("=")[0] for one in arguments.columns or ())}
-    for name in features:
-        last = _WORD.findall(name)[-1:]
-        if name in declared or not scan.types[name].is_integer() or not last or last[0].lower() not in _CODES:
-            continue
-        values: set[int] = set()
-        for frame in scan.frames([name]):
-            values.update(frame.to_series().drop_nulls().unique().to_list())
-            if len(values) > _MOST_CODES:
-                break
-        if 2 < len(values) <= _MOST_CODES:
-            option = shlex.quote(name)
-            note(
-                f"{name!r} looks like a code and is read as a quantity, of {len(values)} values; --categorical "
-                f"{option} makes it a category, and --groups {option} measures how rows of a new value are predicted"
-            )
 
 
 def _describe(

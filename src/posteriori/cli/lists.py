@@ -52,6 +52,9 @@ class Order:
     label: Any = None
 
 
+_TEXTS = ("prediction", "set", "outside")  # results that have no order
+
+
 def order_of(sort: str, made: Predicting) -> Order:
     """Return the order that --sort names.
 
@@ -65,7 +68,7 @@ def order_of(sort: str, made: Predicting) -> Order:
     for label in made.labels or ():
         if sort in (label, *spellings(label)):
             return Order(probability_column(label), label)
-    results = [name for name in made.predictor.columns if name != "prediction"]
+    results = [name for name in made.predictor.columns if name not in _TEXTS]
     if sort == "cost" and made.labels is not None:
         if made.decision is None or made.decision.cost is None:
             raise UserError("--sort cost needs the costs of decisions; add --costs FILE")

@@ -69,7 +69,7 @@ def joint_facts(model: JointModel) -> Facts:
             found["reason"] = column.reason
         elif column.kind == "categorical":
             found["n_categories"] = len(column.categories)
-        elif (ranges := value.first.ranges) is not None and j in value.law.grids:
+        elif (ranges := value.ranges) is not None and j in value.law.grids:
             found |= {"min": float(ranges.lowest[j]), "max": float(ranges.highest[j])}
             found["step"] = float(value.law.grids[j].cells.step)
         columns.append(found)
@@ -197,4 +197,4 @@ def joint_predictor(
 
     reader = replace(value.rows, schema=replace(value.schema, target=target))
     results = ["prediction", *(levels if is_number else names)]
-    return RowPredictor(results, lambda X: reader.source(X, model.n_jobs), of_batch, reader.schema)
+    return RowPredictor(results, lambda X: reader.source(X, model.n_jobs), of_batch, reader.schema, value.ranges)

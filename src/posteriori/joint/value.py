@@ -14,6 +14,7 @@ from posteriori.joint.grids import NumberGrid
 from posteriori.joint.law import Law
 from posteriori.model.beliefs import Tables
 from posteriori.scoring.rows import RowsToPredict
+from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
@@ -40,6 +41,11 @@ class FittedJoint(FittedValue):
     def schema(self) -> Schema:
         """The columns."""
         return self.first.schema
+
+    @property
+    def ranges(self) -> ColumnRanges | None:
+        """Ranges of the columns in the training rows; None if they are unknown."""
+        return self.first.ranges
 
     @cached_property
     def law(self) -> Law:

@@ -170,6 +170,7 @@ class Extrapolation:
         self.ranges.check_against(n_columns)
         shape = self.in_mean.shape, self.in_mean.dtype
         require(shape == ((n_members,), np.dtype(np.bool_)), "there is not one flag per member for their mean")
+        require(bool(self.in_mean.any()), "no member is in their mean")
         check_numbers("the log ratios of class priors", self.log_ratio, (n_classes,))
         check_numbers("the share of the mean of the members", np.array([self.least]), (1,), 0.0, 1.0)
         require(0.0 < self.least < 1.0, "the mean of the members has no share, or there is nothing else")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,7 @@ from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 
 _MOST_NAMED = 5  # columns
-_DIGITS = 6  # of a number
+_DIGITS = 6, 10, 13, 15  # of numbers
 _BY_CHANCE = 0.01  # of the numbers of a column: new rows of the same law have a few new extremes
 
 
@@ -64,14 +65,23 @@ class OutOfRange:
         """
         named = (self.far > 0) | ((self.count > 1) & (self.count > _BY_CHANCE * self.n_numbers))
         found = [int(j) for j in np.argsort(-self.count, kind="stable") if named[j]]
-        parts = [
-            f"{self.count[j]:,} of {schema.columns[j].name!r} ({self.lowest[j]:g} to {self.highest[j]:g}, trained on "
-            f"{ranges.lowest[j]:g} to {ranges.highest[j]:g})"
-            for j in found[:_MOST_NAMED]
-        ]
+        parts = []
+        for j in found[:_MOST_NAMED]:
+            ends = written_apart([float(of[j]) for of in (self.lowest, self.highest, ranges.lowest, ranges.highest)])
+            which = f"{self.count[j]:,} of {schema.columns[j].name!r}"
+            parts.append("{} ({} to {}, trained on {} to {})".format(which, *ends))
         more = len(found) - len(parts)
         rest = f", and of {more} more column{'s' if more > 1 else ''}" if more else ""
         return f"numbers lie outside of the range of the training rows: {', '.join(parts)}{rest}" if found else ""
+
+
+def written_apart(numbers: Sequence[float]) -> list[str]:
+    """Return numbers with six digits, or with as many as it takes to tell apart those that differ."""
+    for digits in (*_DIGITS, 17):
+        texts = [number(one, digits, ",") for one in numbers]
+        if len(set(texts)) == len(set(numbers)):
+            break
+    return texts
 
 
 def sentences_outside(batch: Batch, ranges: ColumnRanges) -> list[str]:
@@ -79,7 +89,7 @@ def sentences_outside(batch: Batch, ranges: ColumnRanges) -> list[str]:
     found: list[list[str]] = [[] for _ in range(len(batch))]
     for i, j in zip(*np.nonzero(ranges.outside(batch)), strict=True):
         cell = batch.numbers.values[i, batch.schema.of_kind("continuous").index(j)]
-        written = [number(float(one), _DIGITS, ",") for one in (cell, ranges.lowest[j], ranges.highest[j])]
+        written = written_apart([float(cell), float(ranges.lowest[j]), float(ranges.highest[j])])
         found[i].append("{} {}: trained on {} to {}".format(batch.schema.names[j], *written))
     for name, rows in batch.unseen_rows.items():
         has_categories = bool(batch.schema.columns[batch.schema.names.index(name)].categories)
