@@ -168,7 +168,7 @@ def test_arrays_of_objects_have_the_same_rows_outside():
     assert_allclose(pool.predict_proba(far), expected(pool, far), rtol=1e-9, atol=1e-12)
 
 
-def test_what_extrapolation_changes_belongs_to_the_columns_outside(pool):
+def test_what_extrapolation_changes_is_of_columns_outside(pool):
     value = pool.fitted_
     batch, posterior = batch_of(value, FAR), value.posterior
     within = replace(posterior, pool=replace(posterior.pool, extrapolation=None))
@@ -210,7 +210,7 @@ def test_values_of_a_column_in_turn_are_those_of_rows_with_them(pool):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("database", DATABASES)
-def test_years_of_dates_and_columns_without_values_agree_in_sql_and_javascript(database, tmp_path):
+def test_years_and_empty_columns_agree_in_other_languages(database, tmp_path):
     """A year unseen lies outside; what a column holds that had no value in training does not."""
     months = np.arange(np.datetime64("2020-01"), np.datetime64("2022-01"))
     days = pl.Series("day", months[np.arange(len(X)) % 24].astype("datetime64[ms]"))

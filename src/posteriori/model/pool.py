@@ -180,7 +180,7 @@ class Extrapolation:
         outside, schema = self.ranges.outside(batch), batch.schema
         for name, rows in batch.unseen_rows.items():
             j = schema.names.index(name)
-            outside[rows, j] = bool(schema.columns[j].categories)  # not words, nor what had no value in training
+            outside[rows, j] = bool(schema.columns[j].categories)  # no words, and not what had no value in training
         return outside
 
     def log_mixture(self, log_product: Array, log_posteriors: Array, weight: Array) -> Array:
