@@ -282,7 +282,7 @@ def predict(
     ] = False,
     outside: Annotated[
         bool,
-        typer.Option("--outside", help="Add outside: which cells of a row lie outside of the training rows."),
+        typer.Option("--outside", help="Add outside: cells beyond the training rows."),
     ] = False,
     threshold: Threshold = None,
     costs: Annotated[

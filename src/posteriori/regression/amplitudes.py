@@ -76,6 +76,7 @@ def learn_amplitudes(
         problem.start,
         jac=True,
         method="L-BFGS-B",
+        bounds=[(_LEAST, _MOST)] * len(problem.start),
         options={"maxiter": _MOST_STEPS, "maxcor": 20, "ftol": _TOLERANCE},
     )
     of_kinds, own, shared, kernel, weight = problem.parts(found.x)

@@ -431,7 +431,7 @@ def _extrapolated(
     shares = [
         cases((weighs.copy(), over(weight, whole.copy())), default=literal(1 / len(members))) for weight, _ in members
     ]
-    shares = [step(f"share{m}", share) for m, share in enumerate(shares)]
+    shares = [step(f"mean_share{m}", share) for m, share in enumerate(shares)]
     each = list(zip(shares, [of for _, of in members], strict=True))
     sums = [total([times(share.copy(), exp.Exp(this=of[y].copy())) for share, of in each]) for y in classes]
     moved = [step(f"mean_score{y}", times(literal(np.exp(log_ratio[y])), sums[y])) for y in classes]
