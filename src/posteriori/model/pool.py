@@ -177,10 +177,9 @@ class Extrapolation:
 
     def outside(self, batch: Batch) -> Array:
         """Return which cells of a batch lie outside, (n, d) booleans: numbers beyond the ranges, unseen categories."""
-        outside, schema = self.ranges.outside(batch), batch.schema
-        for name, rows in batch.unseen_rows.items():
-            j = schema.names.index(name)
-            outside[rows, j] = bool(schema.columns[j].categories)  # no words, and not what had no value in training
+        outside = self.ranges.outside(batch)
+        for j, rows in batch.unseen_categories:
+            outside[rows, j] = True
         return outside
 
     def log_mixture(self, log_product: Array, log_posteriors: Array, weight: Array) -> Array:

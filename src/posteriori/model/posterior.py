@@ -221,11 +221,7 @@ class Posterior:
         """Return the parts of the rows with each of some values of a column in turn, (P·n, 4), as `Pool.parts`."""
         assert self.pool is not None
         own = self.pool.parts(with_cells(batch, column, cells[:1]))
-        parts = (
-            np.tile([1.0, 0.0, 0.0, 0.0], (len(cells) * len(batch), 1))
-            if own is None
-            else np.tile(own, (len(cells), 1))
-        )
+        parts = np.tile(np.tile(WHOLE, (len(batch), 1)) if own is None else own, (len(cells), 1))
         if self.pool.extrapolation is not None:
             others = self.pool.extrapolation.outside(with_cells(batch, column, None)).any(axis=1)
             alone = with_cells(blank_batch(batch.schema), column, cells)

@@ -185,7 +185,8 @@ def _costly(asked: PoolParameters, candidates: Candidates) -> dict[str, Recipe]:
 def _within_time(asked: PoolParameters, fitter: CandidateFitter, candidates: Candidates, budget: TimeBudget) -> _Chosen:
     """Fit the candidates for which there is time, the cheap ones first; of these, numbers per cell take longest."""
     costly = _costly(asked, candidates)
-    in_turn = sorted(candidates.recipes.items(), key=lambda pair: pair[1].feature_weights == "cells")
+    plans = candidates.plans(fitter.folded)
+    in_turn = sorted(candidates.recipes.items(), key=lambda pair: plans[pair[0]].learns_cells)
     cheap = {name: one for name, one in in_turn if name not in costly}
     fits, skipped = fit_within(budget, fitter, cheap | costly)
     return _Chosen(fits.in_order(candidates.recipes), skipped)

@@ -91,8 +91,7 @@ def sentences_outside(batch: Batch, ranges: ColumnRanges) -> list[str]:
         cell = batch.numbers.values[i, batch.schema.of_kind("continuous").index(j)]
         written = written_apart([float(cell), float(ranges.lowest[j]), float(ranges.highest[j])])
         found[i].append("{} {}: trained on {} to {}".format(batch.schema.names[j], *written))
-    for name, rows in batch.unseen_rows.items():
-        has_categories = bool(batch.schema.columns[batch.schema.names.index(name)].categories)
-        for i in rows.tolist() if has_categories else ():  # not words
-            found[i].append(f"{name}: an unseen category")
+    for j, rows in batch.unseen_categories:
+        for i in rows.tolist():
+            found[i].append(f"{batch.schema.names[j]}: an unseen category")
     return ["; ".join(sentences) for sentences in found]

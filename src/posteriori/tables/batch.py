@@ -205,6 +205,14 @@ class Batch:
         """The number of cells per column, by name, whose category was unseen in training."""
         return {name: len(rows) for name, rows in self.unseen_rows.items()}
 
+    @property
+    def unseen_categories(self) -> Iterator[tuple[int, Array]]:
+        """The columns, by their positions, and rows of unseen categories: no words, and not of a column without any."""
+        for name, rows in self.unseen_rows.items():
+            j = self.schema.names.index(name)
+            if self.schema.columns[j].categories:
+                yield j, rows
+
     def number(self, i: int) -> int:
         """Return the number of row i in its table."""
         return self.start + int(i) if self.chosen is None else int(self.chosen[i])
