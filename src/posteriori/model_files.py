@@ -68,6 +68,8 @@ _DATACLASSES = {
     "Fitted": "posteriori.fitting.fitted",
     "FittedPool": "posteriori.pool.value",
     "FittedJoint": "posteriori.joint.value",
+    "CodedRows": "posteriori.statistics.forests",
+    "Tables": "posteriori.model.beliefs",
     "NumberGrid": "posteriori.joint.grids",
     "FittedGaussian": "posteriori.regression.gaussian",
     "Locations": "posteriori.regression.locations",

@@ -114,22 +114,6 @@ def test_rows_are_added_and_subtracted():
     assert_allclose(updated.unlearn(more).score_samples(more), alone.score_samples(more), rtol=1e-7)
 
 
-def test_the_density_is_that_of_a_tree_of_one_class():
-    learned = po.JointModel(members=["tree"]).fit(PENGUINS).fitted_.first.recipe.parameters["backoff"]
-    tree = po.TreeAugmentedNaiveBayes(bins=8, penalty="aic", backoff=learned).fit(PENGUINS, np.zeros(len(PENGUINS)))
-    joint = po.JointModel(members=["tree"]).fit(PENGUINS)
-    within = sum(
-        grid.log_within(PENGUINS[name].cast(pl.Float64).fill_null(np.nan).to_numpy())
-        for name, grid in joint.fitted_.grids.items()
-    )
-
-    def of_bins(batch):
-        block, parameters = tree.model_.blocks[1], tree.model_.parameters[1]
-        return tree.model_.log_evidence(batch) - block.density.log_density(parameters, block.tile(batch))[:, 0]
-
-    assert_allclose(joint.score_samples(PENGUINS) - within, tree._source(PENGUINS).map(of_bins), rtol=1e-5)
-
-
 def test_the_density_of_numbers_integrates_to_one():
     rng = np.random.default_rng(0)
     values = np.where(rng.random(500) < 0.3, 0.0, rng.exponential(size=500))

@@ -11,7 +11,6 @@ import polars as pl
 
 from posteriori.classifiers import JointModel
 from posteriori.classifiers.estimator import OneModel
-from posteriori.classifiers.trees import edge_information_in
 from posteriori.facts.model import Facts
 from posteriori.fitting.fitted import Fitted
 from posteriori.joint.answers import CellFigures, cell_figures
@@ -50,12 +49,16 @@ def links(model: JointModel) -> list[Facts]:
     member = value_of(model).members.get("tree")
     if member is None:
         return []
-    source = {column.name: column.source for column in member.schema.columns}
-    found = edge_information_in(member.model, 0)
+    columns = value_of(model).schema.columns
+    found = [
+        (columns[member.columns[above]], columns[j], nats)
+        for j, above, nats in zip(member.columns, member.parents, member.edge_information(), strict=True)
+        if above >= 0
+    ]
     return [
-        {"columns": [one, other], "nats": nats}
-        for (one, other), nats in sorted(found.items(), key=lambda edge: -edge[1])
-        if nats > 0.0 and source[one] != source[other]
+        {"columns": [one.name, other.name], "nats": nats}
+        for one, other, nats in sorted(found, key=lambda edge: -edge[2])
+        if nats > 0.0 and one.source != other.source
     ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,8 @@ from posteriori.support.typing import Array
 _PSEUDO = 1.0  # rows for each cell of a bin, which are spread over its cells by their width
 
 _LEAST = float(np.log(np.finfo(np.float64).tiny))
+
+_TAIL, _FEWEST_IN_TAIL = 160, 2.0  # the share of the rows in an outermost cell is 1/160, and rows in the last one
 
 _BEYOND = 0.01  # of the width of a usual cell: that of the cells outside of all training rows, in this spreading
 
@@ -36,15 +38,24 @@ class NumberGrid:
         """Return the grid of some numbers with the cut points of bins."""
         if values.min() == values.max():
             return cls(NumberCells(values[:1], values[:1]), np.zeros(1, np.int64), np.ones(1))
-        cells = _split(cells_of(values, weight), np.asarray(cuts, np.float64))
+        ends = np.concatenate([np.asarray(cuts, np.float64), _tail_cuts(values, weight)])
+        cells = _split(cells_of(values, weight), np.unique(ends))
         code = np.searchsorted(cuts, cells.centre, side="right")
-        counts = np.bincount(cells.nearest(values), weight, len(cells))
-        of_all = np.where((cells.step > 0) | (cells.width > 0), np.exp(cells.log_size), 0.0)
-        seen = (cells.high >= values.min()) & (cells.low <= values.max())
-        of_all[~seen] = _BEYOND * float(of_all[seen].mean())  # the tails are far wider
-        of_all /= np.maximum(np.bincount(code, of_all, len(cuts) + 1)[code], np.finfo(np.float64).tiny)
-        counts = counts + _PSEUDO * np.bincount(code)[code] * of_all
-        return cls(cells, code, counts / np.bincount(code, counts, len(cuts) + 1)[code])
+        return cls(cells, code, np.zeros(len(cells))).spread_by(np.bincount(cells.nearest(values), weight, len(cells)))
+
+    def spread_by(self, counts: Array) -> NumberGrid:
+        """Return the grid in which the cells of each bin share it by the counts of rows, and a little by their width.
+
+        Cells outside of all training rows, which are far wider, count by a hundredth of the width of a usual cell.
+        """
+        cells, code = self.cells, self.code
+        width = np.where((cells.step > 0) | (cells.width > 0), np.exp(cells.log_size), 0.0)
+        outside = (counts == 0) & (np.cumsum(counts) * np.cumsum(counts[::-1])[::-1] == 0)
+        width[outside] = _BEYOND * float(width[~outside].mean()) if not outside.all() else 1.0
+        n_bins = int(code[-1]) + 1
+        width /= np.maximum(np.bincount(code, width, n_bins)[code], np.finfo(np.float64).tiny)
+        spread = counts + _PSEUDO * np.bincount(code)[code] * width
+        return replace(self, share=spread / np.bincount(code, spread, n_bins)[code])
 
     def check_against(self, n_bins: int) -> None:
         """Raise ValueError unless each bin has cells, whose shares sum to 1."""
@@ -116,6 +127,20 @@ class NumberGrid:
             numbers = self.cells.number_at(place, first + inside * (1.0 - rng.random(len(rows))))
             drawn[rows] = numbers if self.cells.step else np.clip(numbers, low, high)
         return drawn
+
+
+def _tail_cuts(values: Array, weight: Array) -> Array:
+    """Return cuts within the outermost cells, each of which leaves half of the rows beyond the one before it."""
+    distinct, place = np.unique(values, return_inverse=True)
+    below = np.cumsum(np.bincount(place, weight))[:-1]
+    n, found = float(weight.sum()), []
+    beyond = n / _TAIL
+    while beyond >= _FEWEST_IN_TAIL:
+        for rows in (beyond, n - beyond):
+            k = int(np.clip(np.searchsorted(below, rows), 0, len(distinct) - 2))
+            found.append(distinct[k] / 2.0 + distinct[k + 1] / 2.0)
+        beyond /= 2.0
+    return np.array(found)
 
 
 def _split(cells: NumberCells, cuts: Array) -> NumberCells:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.special import xlogy
 
 from posteriori.densities import TabularDensity, ungrouped
 from posteriori.model.generative_model import GenerativeModel
+from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, quote
 
@@ -31,7 +33,7 @@ class Tables:
 
     .. math:: p(x_j = k \mid \lambda_{-j}) \propto \sum_{x: x_j = k} \sum_z p(x, z) \prod_{i \ne j} \lambda_i(x_i).
 
-    Cost: O(n Z Σ_j K_j K_{parent(j)}), as arrays of n Z K numbers.
+    Cost: O(n Z Σ_j K_j) as arrays of n Z K numbers, and O(Z K_j K_{parent(j)}) more for each cell that is not known.
 
     References
     ----------
@@ -79,6 +81,23 @@ class Tables:
         parents = tuple(place[found[j][0]] for j in order)
         return cls(model.log_prior, tuple(order), parents, tuple(found[j][1] for j in order))
 
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters: of p(z), and of each line of a table one less than its codes."""
+        return len(self.log_prior) - 1 + sum(int(one.size) - one.size // max(one.shape[-1], 1) for one in self.tables)
+
+    def check(self) -> None:
+        """Raise ValueError unless the tables, which may come from a file, are a forest of distributions."""
+        d, n_components = len(self.columns), len(self.log_prior)
+        check_numbers("log p(z)", self.log_prior, (n_components,), -np.inf, 1e-6)
+        require(len(self.parents) == len(self.tables) == d, "there is not one parent and one table for each column")
+        require(all(-1 <= parent < j for j, parent in enumerate(self.parents)), "a column comes before its parent")
+        for parent, one in zip(self.parents, self.tables, strict=True):
+            above = () if parent < 0 else (self.tables[parent].shape[-1],)
+            require(one.ndim == 2 + len(above) and one.shape[-1] > 0, "a table has a wrong number of axes")
+            check_numbers("a table", one, (n_components, *above, one.shape[-1]), 0.0, 1.0 + 1e-6)
+            require(np.allclose(one.sum(axis=-1), 1.0), "a line of a table does not sum to 1")
+
     def with_floor(self, floor: float) -> Tables:
         """Return the tables mixed with a little of equal probabilities, so that no evidence is impossible."""
         return replace(self, tables=tuple((1.0 - floor) * one + floor / one.shape[-1] for one in self.tables))
@@ -88,6 +107,18 @@ class Tables:
         """The number of codes of each column."""
         return tuple(table.shape[-1] for table in self.tables)
 
+    def edge_information(self) -> list[float]:
+        """Return the mutual information of each column and its parent in nats, of one component; 0 of a root."""
+        alone: list[Array] = []
+        found = []
+        for parent, table in zip(self.parents, self.tables, strict=True):
+            above = np.ones(1) if parent < 0 else alone[parent]
+            lines = table[:1] if parent < 0 else table[0]
+            alone.append(above @ lines)
+            ratio = lines / np.maximum(alone[-1], _TINY)
+            found.append(float(above @ xlogy(lines, np.maximum(ratio, _TINY)).sum(axis=1)))
+        return found
+
     def rows_per_block(self) -> int:
         """Return how many rows have messages that fit into the cache together."""
         return max(1, _BLOCK // (len(self.log_prior) * max(sum(self.sizes), 1)))
@@ -96,15 +127,13 @@ class Tables:
         """Return the likelihoods of what is known of rows: for each column, (n, K)."""
         schema, found = batch.schema, []
         for j, size in zip(self.columns, self.sizes, strict=True):
-            code = batch.codes.values[:, schema.coded.index(j)].astype(np.int64)
-            one = (code[:, np.newaxis] == np.arange(1, size + 1)).astype(np.float64)
-            one[code == 0] = 1.0
-            found.append(one)
+            found.append(likelihood_of_codes(batch.codes.values[:, schema.coded.index(j)].astype(np.int64), size))
         return found
 
     def beliefs(self, likelihoods: Sequence[Array]) -> Beliefs:
         """Return the beliefs that follow from the likelihoods of rows: the messages towards the roots."""
         n, n_components = len(likelihoods[0]), len(self.log_prior)
+        only = [_only_code(one) for one in likelihoods]
         below: list[Array] = [np.ones((n, n_components, size)) for size in self.sizes]
         scale: list[Array] = [np.zeros((n, n_components)) for _ in self.sizes]
         upward: list[Message] = [Message(np.empty(0), np.empty(0))] * len(below)
@@ -115,12 +144,11 @@ class Tables:
                 total = np.einsum("nzk,zk->nz", own, table)[..., np.newaxis]
                 upward[j] = _scaled(total, scale[j])
                 continue
-            sent = np.matmul(own.transpose(1, 0, 2), table.transpose(0, 2, 1)).transpose(1, 0, 2)
-            upward[j] = _scaled(sent, scale[j])
+            upward[j] = _scaled(_summed(own, only[j], table.transpose(0, 2, 1)), scale[j])
             joined = _scaled(below[parent] * upward[j].values, scale[parent] + upward[j].log_scale)
             below[parent], scale[parent] = joined.values, joined.log_scale
         gathered = [Message(values, of_values) for values, of_values in zip(below, scale, strict=True)]
-        return Beliefs(self, list(likelihoods), gathered, upward)
+        return Beliefs(self, list(likelihoods), gathered, upward, only)
 
 
 @dataclass(frozen=True)
@@ -131,10 +159,36 @@ class Message:
     log_scale: Array
 
 
+def _only_code(likelihood: Array) -> Array:
+    """Return the one code that each row can have, (n,); −1 where it can have several."""
+    possible = likelihood > 0
+    return np.where(possible.sum(axis=1) == 1, possible.argmax(axis=1), -1)
+
+
+def _summed(values: Array, only: Array, table: Array) -> Array:
+    """Return Σ_k v(z, k)·table(z, k, l) of rows, (n, Z, L), of which some have one code k only."""
+    found = np.empty((len(values), len(table), table.shape[2]))
+    several = np.flatnonzero(only < 0)
+    if len(several):
+        found[several] = np.matmul(values[several].transpose(1, 0, 2), table).transpose(1, 0, 2)
+    one = np.flatnonzero(only >= 0)
+    if len(one):
+        code, lines = only[one], np.ascontiguousarray(table.transpose(1, 0, 2))
+        found[one] = lines[code] * values[one, :, code][..., np.newaxis]
+    return found
+
+
 def _scaled(values: Array, log_scale: Array) -> Message:
     """Return a message whose largest number is 1."""
     peak = np.maximum(values.max(axis=2, keepdims=True), _TINY)
     return Message(values / peak, log_scale + np.log(peak[..., 0]))
+
+
+def likelihood_of_codes(codes: Array, size: int) -> Array:
+    """Return the likelihoods of known cells, from 1, and of unknown ones, whose code is 0, (n, K)."""
+    found: Array = (codes[:, np.newaxis] == np.arange(1, size + 1)).astype(np.float64)
+    found[codes == 0] = 1.0
+    return found
 
 
 @dataclass(frozen=True)
@@ -145,6 +199,7 @@ class Beliefs:
     likelihoods: list[Array]  # of each column, (n, K)
     below: list[Message]  # of each column: the product of the messages of its children
     upward: list[Message]  # of each column: its message to its parent; of a root p(all that is known in its tree | z)
+    only: list[Array]  # of each column, (n,): the one code that is possible, or −1
 
     @cached_property
     def log_joint(self) -> Array:
@@ -163,22 +218,68 @@ class Beliefs:
 
     def given_others(self) -> list[tuple[Array, Array]]:
         """Return for each column p(x_j | what is known of the others), (n, K), and log p(that) in nats, (n,)."""
-        tables, found = self.tables, []
-        downward: list[Message] = []  # of each column: p(x_j, what is known outside of its subtree | z)
+        found = []
+        for one, below in zip(self._downward, self.below, strict=True):
+            found.append(self._mixed(one.values * below.values, one.log_scale + below.log_scale))
+        return found
+
+    @cached_property
+    def _downward(self) -> list[Message]:
+        """Of each column, p(x_j, what is known outside of its subtree | z)."""
+        tables, found = self.tables, list[Message]()
         for j, (parent, table) in enumerate(zip(tables.parents, tables.tables, strict=True)):
             if parent < 0:
                 others = [k for k, above in enumerate(tables.parents) if above < 0 and k != j]
                 rest = np.sum([self._of_tree(k) for k in others], axis=0) if others else 0.0
                 shape = self.below[j].values.shape
-                downward.append(Message(np.broadcast_to(table, shape), np.broadcast_to(rest, shape[:2])))
+                found.append(Message(np.broadcast_to(table, shape), np.broadcast_to(rest, shape[:2])))
             else:
-                siblings, above = self._siblings(parent, j), downward[parent]
-                reached = above.values * self.likelihoods[parent][:, np.newaxis] * siblings.values
-                sent = np.matmul(reached.transpose(1, 0, 2), table).transpose(1, 0, 2)
-                downward.append(_scaled(sent, above.log_scale + siblings.log_scale))
-            scale = downward[j].log_scale + self.below[j].log_scale
-            found.append(self._mixed(downward[j].values * self.below[j].values, scale))
+                reached = self._reached(j, found)
+                sent = _summed(reached.values, self.only[parent], table)
+                found.append(_scaled(sent, reached.log_scale))
         return found
+
+    def _reached(self, j: int, downward: Sequence[Message]) -> Message:
+        """Return p(the parent of a column, all that is known outside of the subtree of this column | z)."""
+        parent = self.tables.parents[j]
+        siblings, above = self._siblings(parent, j), downward[parent]
+        values = above.values * self.likelihoods[parent][:, np.newaxis] * siblings.values
+        return Message(values, above.log_scale + siblings.log_scale)
+
+    def expected(self, weight: Array) -> tuple[Array, list[Array], list[Array]]:
+        """Return p(z | what is known) of rows, and sums of p(z, x_j | …) and p(z, x_parent, x_j | …) where unknown.
+
+        Rows that know a column, or it and its parent, do not count in its sums.
+
+        Parameters
+        ----------
+        weight : ndarray (n,)
+            Of the rows.
+
+        Returns
+        -------
+        share : ndarray (n, Z)
+        of_codes : list of ndarray (Z, K)
+        of_pairs : list of ndarray (Z, K of the parent, K)
+            Empty of a root.
+        """
+        share = np.exp(self.log_joint - self.log_evidence[:, np.newaxis])
+        weighted, of_codes, of_pairs = share * weight[:, np.newaxis], list[Array](), list[Array]()
+        for j, (parent, table) in enumerate(zip(self.tables.parents, self.tables.tables, strict=True)):
+            rows = np.flatnonzero(self.only[j] < 0)
+            of_row = self._downward[j].values[rows] * (self.likelihoods[j][:, np.newaxis] * self.below[j].values)[rows]
+            of_codes.append(np.einsum("nz,nzk->zk", weighted[rows] / np.maximum(of_row.sum(axis=2), _TINY), of_row))
+            if parent < 0:
+                of_pairs.append(np.empty((0, 0, 0)))
+                continue
+            rows = np.flatnonzero((self.only[j] < 0) | (self.only[parent] < 0))
+            own = self.likelihoods[j][rows, np.newaxis] * self.below[j].values[rows]
+            reached = self._reached(j, self._downward).values[rows]
+            sent = _summed(reached, self.only[parent][rows], table)
+            total = np.maximum(np.einsum("nzl,nzl->nz", sent, own), _TINY)
+            lines = (reached * (weighted[rows] / total)[..., np.newaxis]).transpose(1, 2, 0)
+            of_pairs.append(np.matmul(lines, own.transpose(1, 0, 2)) * table)
+        return share, of_codes, of_pairs
 
     def _siblings(self, parent: int, j: int) -> Message:
         """Return the product of the messages of the children of a column but one."""
