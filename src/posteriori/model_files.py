@@ -67,6 +67,7 @@ _DATACLASSES = {
     "Labels": "posteriori.fitting.parameter_groups",
     "Fitted": "posteriori.fitting.fitted",
     "FittedPool": "posteriori.pool.value",
+    "FittedImputer": "posteriori.joint.imputation",
     "FittedJoint": "posteriori.joint.value",
     "NumberGrid": "posteriori.joint.grids",
     "FittedGaussian": "posteriori.regression.gaussian",
