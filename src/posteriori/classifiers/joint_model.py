@@ -258,7 +258,9 @@ class JointModel(DensityMixin, Estimator):
         ----------
         question : str
             ``P(asked | known)``, where each part is columns with =, !=, <, <=, >, >= and a value, ``in [low, high]``,
-            ``in (a, b)``, or ``= low..high``; columns that are asked for may stand alone.
+            ``in (a, b)``, or ``= low..high``; columns that are asked for may stand alone. A column of dates is called
+            by its name, and its values are dates, such as 2024-12-31, or times, such as 2024-12-31 08:30; those of
+            durations are seconds.
 
         Returns
         -------
@@ -280,7 +282,7 @@ class JointModel(DensityMixin, Estimator):
         ----------
         event, given : mapping
             Findings by column: a value, a set of values, a range (low, high) with None for no end, or
-            `posteriori.Not` of one.
+            `posteriori.Not` of one. Values of a column of dates are dates, or their text.
         """
         return answers.probability(self._value.law, event, given or {})
 
