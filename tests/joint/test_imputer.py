@@ -1,5 +1,7 @@
 """GenerativeImputer as a transformer of scikit-learn: its conventions, names of columns, files, one column alone."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -55,9 +57,27 @@ def test_rows_have_the_columns_of_fit_in_their_order():
         imputer.transform(PENGUINS.drop("sex"))
 
 
-def test_rows_as_lists_keep_numbers_and_strings():
+@pytest.mark.filterwarnings("ignore:X (has|does not have valid) feature names")
+@pytest.mark.parametrize("method", METHODS)
+def test_columns_without_names_are_those_at_the_same_place(method):
+    X = PENGUINS.select("bill_length_mm", "bill_depth_mm").to_numpy()
+    tables = [X, pd.DataFrame(X), pd.DataFrame(X, columns=["u", "v"]), pl.DataFrame(X, schema=["u", "v"])]
+    wanted = po.GenerativeImputer(method=method).fit_transform(X)
+    assert not np.isnan(wanted).any()
+    for learned, table in itertools.product(tables, tables):
+        found = po.GenerativeImputer(method="joint").fit(learned).transform(table)
+        assert type(found) is type(table)
+        assert list(getattr(found, "columns", [])) == list(getattr(table, "columns", []))
+        if method == "joint":
+            assert_array_equal(np.asarray(found), wanted)
+    of_names = po.GenerativeImputer(method=method).fit(tables[2])
+    assert_array_equal(of_names.transform(X), of_names.transform(tables[2]).to_numpy())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_as_lists_keep_numbers_and_strings(method):
     rows = [["a", 1.0], ["b", 2.0], ["a", 1.0], ["b", 2.0]] * 10
-    found = po.GenerativeImputer(method="joint").fit(rows).transform([["a", None], [None, 2.0]])
+    found = po.GenerativeImputer(method=method).fit(rows).transform([["a", None], [None, 2.0]])
     assert found.tolist() == [["a", 1.0], ["b", 2.0]]
 
 

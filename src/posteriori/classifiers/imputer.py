@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, ClassVar, Self, cast
 
 import narwhals as nw
-import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
@@ -141,25 +141,29 @@ class GenerativeImputer(TransformerMixin, Estimator):
             column with missing cells.
         """
         check_is_fitted(self)
-        value, model, X = self._value, self.model_, self._with_columns_of_fit(X)
-        filled = model._fillings(X, self._source(X), cast(Method, self.method), self.draw, generator(self.random_state))
+        value, model = self._value, self.model_
+        X = self._with_columns_of_fit(X)
+        given = list(value.schema.given)
+        named = _renamed(X, given)
+        rng = generator(self.random_state)
+        filled = model._fillings(named, self._source(X), cast(Method, self.method), self.draw, rng)
         if value.mean is not None and not self.draw and not model._asks_pool(value.joint.law.columns[0], self.method):
             filled = imputation.by_mean(value.joint, value.mean, filled)
         if model.fitted_ is not value.joint:  # it has fitted pools
             self.fitted_ = replace(value, joint=cast(FittedJoint, model.fitted_))
-        return imputation.filled_table(X, list(value.schema.given), filled)
+        return _renamed(imputation.filled_table(named, given, filled), _labels_of(X))
 
     def _with_columns_of_fit(self, X: Any) -> Any:
         """Return an array or a data frame with the columns of the training table in their order."""
         schema, name = self._value.schema, type(self).__name__
-        matched_places(read_rows(X, schema, name), schema, name, warn_of_lost_names=False)  # refuses absent columns
-        if not nw.dependencies.is_into_dataframe(X):
-            cells = np.asarray(X)
-            # Of a list with numbers and strings NumPy makes strings alone.
-            return np.asarray(X, dtype=object) if cells.dtype.kind == "U" and not hasattr(X, "dtype") else cells
-        frame = nw.from_native(X, eager_only=True)
-        known = schema.named and set(schema.given) <= set(frame.columns)
-        return frame.select(list(schema.given)).to_native() if known else X
+        table = read_rows(X, schema, name)
+        with warnings.catch_warnings():
+            if not (schema.named and table.named):  # the reader of the rows warns of the same
+                warnings.simplefilter("ignore")
+            places = list(dict.fromkeys(matched_places(table, schema, name)))
+        if nw.dependencies.is_into_dataframe(X):
+            return nw.from_native(X, eager_only=True)[:, places].to_native()
+        return imputation.array_of(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the columns, which stay.
@@ -172,3 +176,19 @@ class GenerativeImputer(TransformerMixin, Estimator):
         check_is_fitted(self)
         names: Array = _check_feature_names_in(self, input_features)
         return names
+
+
+def _labels_of(X: Any) -> list[Any]:
+    """Return the labels of the columns of a data frame, and none of an array."""
+    return list(nw.from_native(X, eager_only=True).columns) if nw.dependencies.is_into_dataframe(X) else []
+
+
+def _renamed(X: Any, labels: list[Any]) -> Any:
+    """Return a data frame with other labels of its columns, and an array as it is.
+
+    Frames of arrays have numbers as labels, and rows of a model without names may have any.
+    """
+    before = _labels_of(X)
+    if before == labels or not before:
+        return X
+    return nw.from_native(X, eager_only=True).rename(dict(zip(before, labels, strict=True))).to_native()

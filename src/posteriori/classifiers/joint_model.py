@@ -557,11 +557,11 @@ class JointModel(DensityMixin, Estimator):
     def _named(self, X: Any) -> Any:
         """Return rows with the names of the columns, by which a pool finds its target."""
         schema = self._value.schema
-        if schema.named:
+        if schema.named and not isinstance(X, np.ndarray):
             return X
         import polars as pl
 
-        return pl.DataFrame(np.asarray(X), schema=list(schema.names), orient="row", strict=False)
+        return pl.DataFrame(imputation.array_of(X), schema=list(schema.names), orient="row", strict=False)
 
 
 def _check_method(method: str) -> None:

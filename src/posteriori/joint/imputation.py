@@ -102,6 +102,12 @@ def by_mean(value: FittedJoint, mean: float, filled: Mapping[str, Filled]) -> di
     return {name: replace(one, values=on_grid(value, j, np.full(len(one.rows), mean))) for name, one in filled.items()}
 
 
+def array_of(X: Any) -> Array:
+    """Return rows as an array; NumPy would make strings alone of a list of numbers and strings."""
+    cells = np.asarray(X)
+    return np.asarray(X, dtype=object) if cells.dtype.kind == "U" and not hasattr(X, "dtype") else cells
+
+
 def missing_cells(X: Any, names: list[str]) -> dict[str, Array]:
     """Return which rows lack each column, (n,), of a data frame or an array."""
     if isinstance(X, np.ndarray):
