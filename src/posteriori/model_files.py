@@ -67,6 +67,7 @@ _DATACLASSES = {
     "Labels": "posteriori.fitting.parameter_groups",
     "Fitted": "posteriori.fitting.fitted",
     "FittedPool": "posteriori.pool.value",
+    "FittedImputer": "posteriori.joint.imputation",
     "FittedJoint": "posteriori.joint.value",
     "CodedRows": "posteriori.statistics.forests",
     "Tables": "posteriori.model.beliefs",

@@ -20,6 +20,7 @@ from posteriori import classifiers, networks, registry
 from posteriori.classifiers.estimator import Estimator, estimator_of
 from posteriori.fitting.fitted import Fitted, FittedValue, kept_of_rows
 from posteriori.fitting.recipe import Recipe, parameter_names
+from posteriori.joint.imputation import FittedImputer
 from posteriori.joint.value import FittedJoint
 from posteriori.model_files import (
     check_is_fitted_content,
@@ -46,6 +47,7 @@ _VALUES: dict[type[Any], type[Any]] = {
     classifiers.AdditiveRegressor: FittedGaussian,
     classifiers.KernelRegressor: FittedGaussian,
     classifiers.JointModel: FittedJoint,
+    classifiers.GenerativeImputer: FittedImputer,
 }
 _registered: dict[str, type[Any]] = {}
 
@@ -181,10 +183,15 @@ def _content_of(estimator: Estimator, arrays: dict[str, Array], without_rows: bo
         kept = kept_of_rows(fitted)
         if kept:
             raise ValueError(
-                f"without_rows is set, and a {name} predicts from training rows: it holds {'; '.join(kept)}; save an "
-                "AdditiveRegressor, or leave out without_rows"
+                f"without_rows is set, and a {name} predicts from training rows: it holds {'; '.join(kept)}; "
+                f"{_without_kept(fitted)}, or leave out without_rows"
             )
     return {"model": name, "fitted": pack(fitted, "fitted", arrays, _content_of_recipe)}
+
+
+def _without_kept(fitted: FittedValue) -> str:
+    """Return what to do in place of a model that predicts from training rows."""
+    return 'set method="joint"' if isinstance(fitted, FittedImputer) else "save an AdditiveRegressor"
 
 
 def _name_in_files(family: type[Any]) -> str:

@@ -1,5 +1,6 @@
 """From the command line: a joint model of all columns, its answers about any of them, and filled cells."""
 
+import csv
 import io
 import json
 
@@ -353,6 +354,69 @@ def test_impute_draws_repeatably(model):
     drawn = [succeeds("impute", "penguins.csv", "--model", model, "--draw", "--seed", seed) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert "add --draw" in refused("impute", "penguins.csv", "--seed", "1")
+
+
+def test_impute_says_how_sure_each_filled_cell_is(folder, model):
+    found = frame_of(succeeds("impute", "penguins.csv", "--model", model, "--sure"))
+    plain = frame_of(succeeds("impute", "penguins.csv", "--model", model))
+    numbers = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
+    beside = {name: f"{name}_sd" for name in numbers} | {"sex": "sex_probability"}
+    wanted = [one for name in plain.columns for one in (name, beside.get(name)) if one]
+    assert found.columns == wanted
+    assert found.select(plain.columns).equals(plain)
+    gaps = po.load(model).missing(load_penguins(), "joint")
+    for name, new in beside.items():
+        of_column = gaps.filter(pl.col("column") == name)
+        assert found[new].is_not_null().arg_true().to_list() == of_column["row"].to_list()
+        certainty = of_column["probability" if name == "sex" else "std"].to_list()
+        assert found[new].drop_nulls().to_list() == pytest.approx(certainty, rel=1e-9)
+
+
+def test_impute_refuses_to_hide_a_column_by_how_sure(folder):
+    load_penguins().with_columns(sex_probability=1).write_csv("birds.csv")
+    error = refused("impute", "birds.csv", "--sure")
+    assert error.startswith("--sure adds the column 'sex_probability', which the table has; rename it")
+    assert "leave out --draw" in refused("impute", "birds.csv", "--sure", "--draw")
+
+
+def test_impute_by_pools_says_how_sure_too(folder):
+    load_penguins().head(60).write_csv("birds.csv")
+    found = frame_of(succeeds("impute", "birds.csv", "--method", "pool", "--sure"))
+    assert found["sex_probability"].drop_nulls().is_between(0.5, 1.0).all()
+    assert found["body_mass_g_sd"].drop_nulls().is_between(1.0, 1000.0).all()
+
+
+@pytest.mark.parametrize(
+    ("header", "sep"), [(",a,b", ","), (" a ,,c d ", ","), ("a,a,b", ","), ('"x, y","d""e",b', ","), ("n\t\tm", "\t")]
+)
+def test_impute_keeps_the_header_as_written(folder, header, sep):
+    rows = "".join(sep.join([str(i % 7), "" if i % 5 == 0 else str(i % 3), "xy"[i % 2]]) + "\n" for i in range(60))
+    name = "t.csv" if sep == "," else "t.tsv"
+    (folder / name).write_text(f"{header}\n{rows}")
+    assert run("impute", name, "--output", f"filled-{name}")[0] == 0
+    lines = (folder / f"filled-{name}").read_text().splitlines()
+    assert next(csv.reader([lines[0]], delimiter=sep)) == next(csv.reader([header], delimiter=sep))
+    assert all(line.count(sep) == 2 and sep * 2 not in line for line in lines[1:])
+    run("impute", name, "--sure", "--output", f"sure-{name}")
+    found = next(csv.reader([(folder / f"sure-{name}").read_text().splitlines()[0]], delimiter=sep))
+    assert found[:2] + found[3:] == next(csv.reader([header], delimiter=sep))
+    assert found[2].endswith(("_sd", "_probability"))
+
+
+def test_the_file_of_an_imputer_is_that_of_its_joint_model(folder):
+    po.save(po.GenerativeImputer(method="joint").fit(load_penguins()), "imputer.posteriori")
+    po.save(po.JointModel().fit(load_penguins()), "joint.posteriori")
+    asked = "P(sex | species = Gentoo, body_mass_g > 5000)"
+    for arguments in (("query", asked, "--json"), ("show",), ("impute",)):
+        command, *rest = arguments
+        of_each = []
+        for path in ("imputer.posteriori", "joint.posteriori"):
+            given = ("penguins.csv", "--model", path) if command == "impute" else (path, *rest)
+            of_each.append(succeeds(command, *given).replace(path, "MODEL"))
+        assert of_each[0] == of_each[1]
+    assert "holds a joint model of all columns" in refused("explain", "imputer.posteriori", "penguins.csv")
+    with pytest.raises(ValueError, match="holds a GenerativeImputer"):
+        po.scoring.load_scorer("imputer.posteriori")
 
 
 def odd_table():

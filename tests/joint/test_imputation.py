@@ -107,9 +107,11 @@ def test_arrays_without_names():
         assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
 
 
-def test_a_method_that_does_not_exist_is_named():
+def test_a_method_that_does_not_exist_is_named(model):
     with pytest.raises(ValueError, match="method is 'mean'"):
-        po.GenerativeImputer(method="mean").fit(GAPS).transform(GAPS)
+        model.impute(GAPS, "mean")
+    with pytest.raises(ValueError, match=r"'method' parameter of GenerativeImputer must be a str among.*'mean'"):
+        po.GenerativeImputer(method="mean").fit(GAPS)
 
 
 @pytest.mark.parametrize("draw", [False, True])

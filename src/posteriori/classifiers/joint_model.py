@@ -20,9 +20,11 @@ from posteriori.joint import answers, imputation
 from posteriori.joint.copies import keys_of_table
 from posteriori.joint.fit import add, fit, redrawn, remove
 from posteriori.joint.value import FittedJoint
+from posteriori.model.blocks import known_cells
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.reading import Scan, scan
 from posteriori.registry import REGRESSOR, find_model
+from posteriori.sources import LabelledSource
 from posteriori.support.checks import check_draw, generator
 from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
@@ -156,7 +158,7 @@ class JointModel(DensityMixin, Estimator):
         for name in chosen:  # an error before the first pool, which takes longer
             self._column(name)
         for name in chosen:
-            if value.law.sizes[self._column(name)] > 1:  # a column of one value needs none
+            if self._asks_pool(self._column(name), "pool"):
                 self._pool(name)
         if not self.keep_rows:
             self.fitted_ = replace(self._value, table=None)
@@ -256,7 +258,9 @@ class JointModel(DensityMixin, Estimator):
         ----------
         question : str
             ``P(asked | known)``, where each part is columns with =, !=, <, <=, >, >= and a value, ``in [low, high]``,
-            ``in (a, b)``, or ``= low..high``; columns that are asked for may stand alone.
+            ``in (a, b)``, or ``= low..high``; columns that are asked for may stand alone. A column of dates is called
+            by its name, and its values are dates, such as 2024-12-31, or times, such as 2024-12-31 08:30; those of
+            durations are seconds.
 
         Returns
         -------
@@ -278,7 +282,7 @@ class JointModel(DensityMixin, Estimator):
         ----------
         event, given : mapping
             Findings by column: a value, a set of values, a range (low, high) with None for no end, or
-            `posteriori.Not` of one.
+            `posteriori.Not` of one. Values of a column of dates are dates, or their text.
         """
         return answers.probability(self._value.law, event, given or {})
 
@@ -395,7 +399,8 @@ class JointModel(DensityMixin, Estimator):
         >>> penguins["sex"].null_count(), filled["sex"].null_count()
         (11, 0)
         """
-        return self._filled(X, method, draw, generator(random_state))[0]
+        filled = self._fillings(X, self._source(X), method, draw, generator(random_state))
+        return imputation.filled_table(X, list(self._value.schema.given), filled)
 
     def missing(self, X: Any, method: Method = "pool") -> Any:
         """Return the most probable value of each missing cell and how sure it is, as a polars table of a line per cell.
@@ -413,7 +418,7 @@ class JointModel(DensityMixin, Estimator):
         """
         import polars as pl
 
-        _, filled = self._filled(X, method, False, generator(0))
+        filled = self._fillings(X, self._source(X), method, False, generator(0))
         law, lines = self._value.law, []
         for name, one in filled.items():
             is_number = self._column(name) in law.grids
@@ -429,30 +434,29 @@ class JointModel(DensityMixin, Estimator):
         types = {"row": pl.Int64, "column": pl.String, "value": pl.String, "probability": pl.Float64, "std": pl.Float64}
         return pl.DataFrame(sorted(lines), schema=types, orient="row")
 
-    def _filled(
-        self, X: Any, method: Method, draw: bool, rng: np.random.Generator
-    ) -> tuple[Any, dict[str, imputation.Filled]]:
-        """Return a table without missing cells, and the cells that it was filled with."""
+    def _fillings(
+        self, X: Any, source: LabelledSource, method: Method, draw: bool, rng: np.random.Generator
+    ) -> dict[str, imputation.Filled]:
+        """Return what fills the missing cells of a table, whose rows are `source`, by column."""
         value, law = self._value, self._value.law
         names = [value.schema.names[j] for j in law.columns]
         given = list(value.schema.given)
         _check_method(method)
         gaps = {name: one for name, one in imputation.missing_cells(X, given).items() if one.any()}
-        self._source(X).reduce(len)  # refuses cells that fit refuses, in complete rows too
+        source.reduce(len)  # refuses cells that fit refuses, in complete rows too
         lacks = {name: one for name, one in gaps.items() if name in names}
         if left := [name for name in gaps if name not in names]:
             warn(f"the missing cells of {quote(left)} stay: the model does not predict dates, text or empty columns")
         if not lacks:
-            return imputation.filled_table(X, given, {}), {}
+            return {}
         if method == "joint":
             places = {self._column(name): one for name, one in lacks.items()}
             if draw:
                 other = redrawn(value, rng)
                 found = imputation.draws_by_law(other, other.rows.source(X, self.n_jobs), places, rng)
             else:
-                found = imputation.by_law(value, self._source(X), places)
-            filled = {value.schema.names[j]: one for j, one in found.items()}
-            return imputation.filled_table(X, given, filled), filled
+                found = imputation.by_law(value, source, places)
+            return {value.schema.names[j]: one for j, one in found.items()}
         filled, table = {}, X
         for name in sorted(lacks, key=lambda one: int(lacks[one].sum())):
             rows = np.flatnonzero(lacks[name])
@@ -460,7 +464,7 @@ class JointModel(DensityMixin, Estimator):
             filled[name] = self._by_pool(take_rows(table if draw else X, rows), name, rows, draw, rng)
             if draw:
                 table = imputation.filled_table(table, given, {name: filled[name]})
-        return (table if draw else imputation.filled_table(X, given, filled)), filled
+        return filled
 
     def _by_pool(self, X: Any, target: str, rows: Array, draw: bool, rng: np.random.Generator) -> imputation.Filled:
         j = self._column(target)
@@ -506,9 +510,19 @@ class JointModel(DensityMixin, Estimator):
         return self._value.law.place(name)
 
     def _asks_pool(self, j: int, method: str) -> bool:
-        """Return whether a pool answers; a column of one value needs none."""
+        """Return whether a pool answers: a column of one value needs none, and beside empty columns none can learn."""
         _check_method(method)
-        return method == "pool" and self._value.law.sizes[j] > 1
+        schema = self._value.schema
+        has_others = any(k != j and not schema.columns[k].has_no_kind for k in schema.modelled)
+        return method == "pool" and self._value.law.sizes[j] > 1 and has_others
+
+    def _fit_pools_of_gaps(self, X: Any) -> None:
+        """Fit the pools of the columns that some of the training rows lack."""
+        columns = self._value.law.columns
+        known = self._source(X).with_width(len(columns)).map(lambda batch: known_cells(batch)[:, list(columns)])
+        for k, j in enumerate(columns):
+            if not known[:, k].all() and self._asks_pool(j, "pool"):
+                self._pool(self._value.schema.names[j])
 
     def _pool(self, target: str) -> Any:
         """Return the pool of a column, fitted to the rows that know it."""
@@ -522,8 +536,8 @@ class JointModel(DensityMixin, Estimator):
         value, j = self._value, self._column(target)
         if value.table is None:
             raise ValueError(
-                f'the model keeps no rows to fit a pool of {target!r} to; use method="joint", or fit with '
-                f"targets=[{target!r}], whose pools are saved"
+                f'the model keeps no rows to fit a pool of {target!r} to; use method="joint", or fit a '
+                f"JointModel with targets=[{target!r}], whose pools are saved"
             )
         spec = REGRESSOR if j in value.law.grids else find_model("pool")
         made = spec.make(random_state=self.random_state, n_jobs=self.n_jobs, columns=self.columns)
@@ -543,11 +557,11 @@ class JointModel(DensityMixin, Estimator):
     def _named(self, X: Any) -> Any:
         """Return rows with the names of the columns, by which a pool finds its target."""
         schema = self._value.schema
-        if schema.named:
+        if schema.named and not isinstance(X, np.ndarray):
             return X
         import polars as pl
 
-        return pl.DataFrame(np.asarray(X), schema=list(schema.names), orient="row", strict=False)
+        return pl.DataFrame(imputation.array_of(X), schema=list(schema.names), orient="row", strict=False)
 
 
 def _check_method(method: str) -> None:

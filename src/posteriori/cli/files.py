@@ -460,12 +460,12 @@ def page_beside(model: Path, suffix: str) -> Path:
     return model.with_suffix(suffix)
 
 
-def csv_text_of(frame: pl.DataFrame, separator: str = ",") -> str:
-    """Return a frame as CSV."""
+def csv_text_of(frame: pl.DataFrame, separator: str = ",", names: Sequence[str] | None = None) -> str:
+    """Return a frame as CSV, with the names of its columns or others in the header."""
     from posteriori.tables.writing import csv_text
 
     with as_user_errors():
-        return csv_text(frame, separator)
+        return csv_text(frame, separator, names=names)
 
 
 def write_out(text: str) -> None:
@@ -486,8 +486,10 @@ def write_out(text: str) -> None:
         raise OSError(error.errno, error.strerror, "stdout") from None
 
 
-def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
+def writer_of(path: Path) -> Callable[..., None]:
     """Return the function that writes a frame in the format of a path's suffix.
+
+    It takes the frame, a path, and optionally the names that stand in the header of a text file.
 
     Raises
     ------
@@ -508,7 +510,7 @@ def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
             f"{str(path)!r} asks for compression by zstd, which is not supported; write .csv, .csv.gz or .parquet"
         )
 
-    def write(frame: pl.DataFrame, position: Path) -> None:
+    def write(frame: pl.DataFrame, position: Path, names: Sequence[str] | None = None) -> None:
         if kind == "excel":
             with as_user_errors():
                 write_excel(frame, position)
@@ -517,7 +519,7 @@ def writer_of(path: Path) -> Callable[[pl.DataFrame, Path], None]:
         elif kind == "arrow":
             frame.write_ipc(position)
         else:
-            text = csv_text_of(frame, SEPARATORS[kind]) if kind in SEPARATORS else frame.write_ndjson()
+            text = csv_text_of(frame, SEPARATORS[kind], names) if kind in SEPARATORS else frame.write_ndjson()
             position.write_bytes(gzip.compress(text.encode()) if packed == ".gz" else text.encode())
 
     return write

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from posteriori.classifiers import JointModel
+    from posteriori.joint.imputation import Filled
 
 
 def impute(
@@ -51,6 +52,14 @@ def impute(
         bool, typer.Option("--draw", help="Draw the cells, in place of the most probable category and the mean.")
     ] = False,
     seed: DrawSeed = None,
+    sure: Annotated[
+        bool,
+        typer.Option(
+            "--sure",
+            help="Write how sure each filled cell is into a column beside its own: NAME_probability of categories, "
+            "NAME_sd (standard deviation) of numbers.",
+        ),
+    ] = False,
     categorical: Categorical = None,
     columns: Kept = None,
     ignore: Ignore = None,
@@ -61,17 +70,26 @@ def impute(
     """Fill the missing cells of a table by a joint model of all its columns.
 
     A category is the most probable one, a number its mean, given the known cells of the row; whole numbers stay whole.
-    All other cells stay as they are written. With --draw, cells are drawn together from their distribution: several
-    files with different seeds show how uncertain a result is. Dates and text are not filled, which a line on stderr
-    says.
+    All other cells and the header stay as they are written. With --sure, a column beside each filled one has the
+    probability of the category, or the standard deviation of the number, and is empty where the cell was known. With
+    --draw, cells are drawn together from their distribution: several files with different seeds show how uncertain a
+    result is. Dates and text are not filled, which a line on stderr says.
 
     Example:
 
         posteriori impute penguins.csv --output filled.csv
+
+        posteriori impute penguins.csv --sure --output filled.csv
     """
+    import polars as pl
+
+    from posteriori.reading.text_lines import header_of
+
     write = table_at(output, [table, *([] if model is None else [model])], force)
     if seed is not None and not draw:
         raise UserError("--seed is of the draws; add --draw, or leave it out")
+    if sure and draw:
+        raise UserError("--sure is of the most probable categories and of means; leave out --draw, or --sure")
     if joint_model_in(table) is not None:
         raise UserError(
             f"{str(table)!r} is a model, and the table comes first: posteriori impute TABLE --model {table}"
@@ -90,11 +108,23 @@ def impute(
     if not missing:
         note("no cell is missing; the table is written as it is")
     with work_progress(not quiet):
-        filled = _filled(estimator, frame, names, method, draw, seed) if missing else frame
+        filled, sureness = _filled(estimator, frame, names, method, draw, seed) if missing else (frame, {})
     added = {name: rows & ~_missing(filled[name]) for name, rows in missing.items()}
+    beside = _beside(frame, estimator, sureness) if sure else {}
     _say_what(added, {name: rows & ~added[name] for name, rows in missing.items()}, estimator)
-    as_written = open_as_written([str(table)]).frame.collect() if writes_text(output) else frame
-    write(_with_cells(as_written, frame, filled, added))
+    written, header = frame, None
+    if writes_text(output):
+        scanned = open_as_written([str(table)])
+        written, header = scanned.frame.collect(), header_of(scanned.files[0])
+    of_columns = header if header is not None and len(header) == written.width else written.columns
+    result, header = [], []
+    for column, one in zip(_with_cells(written, frame, filled, added), of_columns, strict=True):
+        result.append(column)
+        header.append(one)
+        if column.name in beside:
+            result.append(beside[column.name])
+            header.append(beside[column.name].name)
+    write(pl.DataFrame(result), header)
 
 
 def _loaded(path: Path) -> JointModel:
@@ -108,17 +138,23 @@ def _loaded(path: Path) -> JointModel:
 
 def _filled(
     model: JointModel, frame: pl.DataFrame, names: list[str], method: Method, draw: bool, seed: int | None
-) -> pl.DataFrame:
-    """Return a table with filled cells; a model that is not fitted learns from columns of it first."""
+) -> tuple[pl.DataFrame, dict[str, Filled]]:
+    """Return a table with filled cells, and what fills them by column.
+
+    A model that is not fitted learns from columns of the table first.
+    """
+    from posteriori.joint.imputation import filled_table
+    from posteriori.support.checks import generator
     from posteriori.tables import IgnoredColumnWarning
 
     with as_user_errors(), warnings.catch_warnings():
         warnings.simplefilter("ignore", IgnoredColumnWarning)
         warnings.filterwarnings("ignore", "the missing cells of")  # notes name these columns, with the reason
-        rows = model.fit(frame.select(names)).impute if names else model.impute
+        if names:
+            model.fit(frame.select(names))
         known = frame.select(names) if names else align(frame, model.schema_)
         try:
-            found: pl.DataFrame = rows(known, method.value, draw=draw, random_state=seed)
+            found = model._fillings(known, model._source(known), method.value, draw, generator(seed))
         except ValueError as error:
             if names or method is not Method.pool:
                 raise
@@ -126,7 +162,27 @@ def _filled(
                 "the file of the model holds no pools of these columns, and no rows to fit them to; leave out --method "
                 "pool or --model, or fit the model again with --targets all"
             ) from error
-    return frame.with_columns(found[name] for name in found.columns if name in frame.columns)
+    whole = filled_table(known, known.columns, found)
+    table = frame.with_columns(whole[name] for name in whole.columns if name in frame.columns)
+    return table, {name: one for name, one in found.items() if name in frame.columns}
+
+
+def _beside(frame: pl.DataFrame, model: JointModel, filled: Mapping[str, Filled]) -> dict[str, pl.Series]:
+    """Return for each filled column one that holds how sure its filled cells are; UserError if a name exists."""
+    import polars as pl
+
+    from posteriori.facts.joint import value_of
+
+    law, found = value_of(model).law, {}
+    for name, one in filled.items():
+        new = f"{name}_{'sd' if law.place(name) in law.grids else 'probability'}"
+        if new in frame.columns:
+            raise UserError(f"--sure adds the column {new!r}, which the table has; rename it, or leave out --sure")
+        cells: list[float | None] = [None] * len(frame)
+        for row, certainty in zip(one.rows.tolist(), one.certainty.tolist(), strict=True):
+            cells[row] = certainty
+        found[name] = pl.Series(new, cells, pl.Float64)
+    return found
 
 
 def _missing(cells: pl.Series) -> pl.Series:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _OF_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".ndjson", ".jsonl", ".xlsx", ".xls", ".ods")
 
+_JOINT = ("JointModel", "GenerativeImputer")  # models of files that hold a joint model
+
 AnyModelPath = Annotated[
     Path,
     typer.Argument(
@@ -35,18 +37,25 @@ AnyModelPath = Annotated[
 
 
 def joint_model_in(path: Path) -> JointModel | None:
-    """Return the joint model in a file; None if it holds another model, or none."""
+    """Return the joint model in a file, or that of an imputer; None if it holds another model, or none."""
     from posteriori.model_files import is_model_file, parse, read_file
 
     if not path.is_file() or not is_model_file(path):
         return None
     with as_user_errors():
-        if parse(read_file(path)[0]["content"])["model"] != "JointModel":
+        if parse(read_file(path)[0]["content"])["model"] not in _JOINT:
             return None
         from posteriori.persistence import load
 
-        loaded: JointModel = load(path)
-    return loaded
+        found: JointModel = _without_imputer(load(path))
+    return found
+
+
+def _without_imputer(loaded: Any) -> Any:
+    """Return the joint model of an imputer, and any other model as it is."""
+    from posteriori.classifiers import GenerativeImputer
+
+    return loaded.model_ if isinstance(loaded, GenerativeImputer) else loaded
 
 
 def askable_model_in(path: Path) -> JointModel | OneModel | None:
@@ -60,7 +69,7 @@ def askable_model_in(path: Path) -> JointModel | OneModel | None:
     from posteriori.persistence import load
 
     with as_user_errors():
-        loaded = load(path)
+        loaded = _without_imputer(load(path))
     return loaded if isinstance(loaded, JointModel | OneModel) else None
 
 
@@ -114,7 +123,7 @@ def load_of_any_target(path: Path) -> Any:
     from posteriori.persistence import load
 
     with as_user_errors():
-        loaded = load(path)
+        loaded = _without_imputer(load(path))
     from posteriori.classifiers import JointModel
     from posteriori.classifiers.estimator import Estimator
 
@@ -182,7 +191,7 @@ def load_any(path: Path) -> Any:
         kind = parse(read_file(path)[0]["content"])["model"]
         if kind == "BayesianNetwork":
             return read_network(path)
-    return joint_model_in(path) if kind == "JointModel" else load_of_any_target(path)
+    return joint_model_in(path) if kind in _JOINT else load_of_any_target(path)
 
 
 def _require_no_network(path: Path) -> None:

@@ -129,19 +129,22 @@ def check_model_name(path: Path) -> None:
 
 def table_at(
     path: Path | None, inputs: Sequence[str | Path], force: bool, *, others: Sequence[Path | None] = ()
-) -> Callable[[pl.DataFrame], Any]:
-    """Return a function that writes a frame to a file in the format of its suffix, or to stdout as CSV."""
+) -> Callable[..., Any]:
+    """Return a function that writes a frame to a file in the format of its suffix, or to stdout as CSV.
+
+    It takes the frame, and optionally the names that stand in the header of a text file.
+    """
     from posteriori.cli.files import csv_text_of, write_out
     from posteriori.support.atomic_write import atomic_write
 
     if path is None:
-        return lambda frame: write_out(csv_text_of(frame))
+        return lambda frame, names=None: write_out(csv_text_of(frame, names=names))
     write_file = writer_of(path)
     output = output_at(path, inputs, force, others=others)
 
-    def write(frame: pl.DataFrame) -> None:
+    def write(frame: pl.DataFrame, names: Sequence[str] | None = None) -> None:
         with output.writing() as final, atomic_write(final) as position:
-            write_file(frame, position)
+            write_file(frame, position, names)
 
     return write
 

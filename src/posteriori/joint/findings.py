@@ -15,6 +15,7 @@ from posteriori.model.predictive import NumberCells
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
 from posteriori.tables import Schema
+from posteriori.tables.times import DatePart, times_of_objects
 
 
 class Findable(Protocol):
@@ -39,6 +40,55 @@ class Not:
     finding: Any
 
 
+def part_of_time(law: Findable, name: str) -> tuple[str, DatePart] | None:
+    """Return the column that holds dates or durations of the table as numbers, by their name; None of other names.
+
+    Raises
+    ------
+    ValueError
+        The model has other parts of these dates alone.
+    """
+    if name in law.names:
+        return None
+    parts = {one.name: one.part for one in law.schema.columns if one.part is not None and one.part.of == name}
+    found = next(((own, part) for own, part in parts.items() if part.is_number and own in law.names), None)
+    if parts and found is None and (known := [own for own in parts if own in law.names]):
+        raise ValueError(f"the model has no {name!r} as a number; ask {' or '.join(map(repr, known))}")
+    return found
+
+
+def number_of_time(name: str, part: DatePart, value: Any) -> float:
+    """Return a date, or its text, as a number of days, or a duration as seconds; numbers are durations in seconds."""
+    if part.type.is_span and isinstance(value, float | int | str):
+        return _number(name, value)
+    try:
+        (number,) = part.numbers(times_of_objects([value], part.type, name))
+    except ValueError:
+        number = math.nan
+    if math.isnan(number):
+        raise ValueError(
+            f"{name!r} holds {part.type.title}, and {value!r} is none; write 2024-12-31, or 2024-12-31 08:30"
+        )
+    return float(number)
+
+
+def _by_number(law: Findable, name: str, finding: Any) -> tuple[str, Any]:
+    """Return a finding about dates as one about the column that holds them as numbers, and another one as it is."""
+    found = part_of_time(law, name)
+    if found is None:
+        return name, finding
+    own, part = found
+
+    def numbers(one: Any) -> Any:
+        if isinstance(one, Not):
+            return Not(numbers(one.finding))
+        if isinstance(one, set | frozenset | list | tuple):
+            return type(one)(numbers(each) for each in one)
+        return None if one is None else number_of_time(name, part, one)
+
+    return own, numbers(finding)
+
+
 def likelihood_of(law: Findable, name: str, finding: Any) -> tuple[int, Array]:
     """Return a column by its position, and the probability of a finding given each code of the column, (K,).
 
@@ -46,7 +96,7 @@ def likelihood_of(law: Findable, name: str, finding: Any) -> tuple[int, Array]:
     ----------
     law : Findable
     name : str
-        Of the column.
+        Of the column, or of dates of the table.
     finding : value, set or list of values, (low, high) of numbers, or `Not`
         Both ends of a range belong to it; None is no end.
 
@@ -55,6 +105,7 @@ def likelihood_of(law: Findable, name: str, finding: Any) -> tuple[int, Array]:
     ValueError
         There is no such column, value or range, or nothing is left.
     """
+    name, finding = _by_number(law, name, finding)
     j, found = law.place(name), likelihood_if_any(law, name, finding)
     if not found.any():
         raise ValueError(f"no cell of {name!r} can be {_words(finding)}; state another value or range")
@@ -63,6 +114,7 @@ def likelihood_of(law: Findable, name: str, finding: Any) -> tuple[int, Array]:
 
 def likelihood_if_any(law: Findable, name: str, finding: Any) -> Array:
     """Return the same likelihood, of zeros where nothing is left, (K,)."""
+    name, finding = _by_number(law, name, finding)
     j = law.place(name)
     if j in law.grids:
         grid, intervals = law.grids[j], intervals_of(law, name, finding)
@@ -137,6 +189,7 @@ def _range(name: str, low: Any, high: Any) -> tuple[float, float]:
 
 def require_probability(law: Findable, name: str, finding: Any) -> None:
     """Raise ValueError if a finding is no more than single numbers of a continuous column, whose probability is 0."""
+    name, finding = _by_number(law, name, finding)
     if not _has_probability(law, name, finding):
         raise ValueError(f"no single number of {name!r} has a probability; ask for a range, {name} in [low, high]")
 
@@ -182,5 +235,6 @@ def likelihoods_of(law: Findable, given: Mapping[str, Any] | None, n: int = 1) -
 
 def bounds_of(law: Findable, given: Mapping[str, Any] | None) -> dict[int, list[tuple[float, float]]]:
     """Return the intervals that findings leave of columns of numbers."""
-    found = {law.place(name): (name, finding) for name, finding in (given or {}).items()}
+    each = [_by_number(law, name, finding) for name, finding in (given or {}).items()]
+    found = {law.place(name): (name, finding) for name, finding in each}
     return {j: intervals_of(law, *one) for j, one in found.items() if j in law.grids}

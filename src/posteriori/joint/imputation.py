@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
 
+from posteriori.fitting.fitted import FittedValue
 from posteriori.joint.answers import columns_of
 from posteriori.joint.value import FittedJoint
+from posteriori.scoring.rows import RowsToPredict
 from posteriori.sources import LabelledSource
+from posteriori.statistics import ColumnRanges
+from posteriori.support.checks import require
 from posteriori.support.typing import Array
-from posteriori.tables import Batch
+from posteriori.tables import Batch, Schema
 from posteriori.tables.arrays import write_column
 
 
@@ -24,6 +29,83 @@ class Filled:
     rows: Array  # (m,): the positions of the rows
     values: Array  # (m,)
     certainty: Array  # (m,): the probability of a category, or the standard deviation of a number
+
+
+@dataclass(frozen=True)
+class FittedImputer(FittedValue):
+    """The result of a fit of an imputer: a joint model, and what fills a column of numbers that has no other beside."""
+
+    joint: FittedJoint
+    mean: float | None = None  # of the training rows, if numbers are the only column of the model
+
+    @property
+    def schema(self) -> Schema:
+        """The columns."""
+        return self.joint.schema
+
+    @property
+    def ranges(self) -> ColumnRanges | None:
+        """Ranges of the columns in the training rows; None if they are unknown."""
+        return self.joint.ranges
+
+    @property
+    def n_parameters(self) -> int:
+        """The number of free parameters of the joint model."""
+        return self.joint.n_parameters
+
+    @cached_property
+    def rows(self) -> RowsToPredict:
+        """The reader of rows to fill."""
+        return replace(self.joint.rows, model=self.recipe.name)
+
+    def without_rows(self) -> Self:
+        """Return a value that fills cells alike, without sums and rows."""
+        return replace(self, joint=self.joint.without_rows())
+
+    def for_file(self) -> Self:
+        """Return the value as a model file holds it."""
+        return replace(self, record=self.record.for_file(), joint=self.joint.for_file())
+
+    def without_kept_rows(self) -> Self:
+        """Return a value that keeps nothing of single rows, except for the pools that fill cells."""
+        joint = self.joint.without_kept_rows()
+        if self.recipe.parameters["method"] == "pool":
+            joint = replace(joint, pools={name: one.without_kept_rows() for name, one in self.joint.pools.items()})
+        return replace(super().without_kept_rows(), joint=joint)
+
+    def check(self) -> None:
+        """Raise ValueError unless the parts, which may come from a file, agree with each other."""
+        self.joint.check()
+        if self.mean is not None:
+            require(_only_numbers(self.joint) is not None, "there is a mean of one column, and other columns")
+            require(np.isfinite(self.mean), "the mean of the column is not finite")
+
+
+def _only_numbers(value: FittedJoint) -> int | None:
+    """Return the column of numbers that is the only one of a joint model; None if there is no such column."""
+    columns = value.law.columns
+    return columns[0] if len(columns) == 1 and columns[0] in value.law.grids else None
+
+
+def mean_of_only_column(value: FittedJoint, source: LabelledSource) -> float | None:
+    """Return the mean of training rows if a model has one column, of numbers: its bins know the mean roughly."""
+    j = _only_numbers(value)
+    if j is None:
+        return None
+    place = value.schema.of_kind("continuous").index(j)
+    return float(np.nanmean(source.with_width(1).map(lambda batch: np.asarray(batch.numbers.values[:, place]))))
+
+
+def by_mean(value: FittedJoint, mean: float, filled: Mapping[str, Filled]) -> dict[str, Filled]:
+    """Return the cells of the only column of a model with the mean of its training rows in place of their values."""
+    (j,) = value.law.columns
+    return {name: replace(one, values=on_grid(value, j, np.full(len(one.rows), mean))) for name, one in filled.items()}
+
+
+def array_of(X: Any) -> Array:
+    """Return rows as an array; NumPy would make strings alone of a list of numbers and strings."""
+    cells = np.asarray(X)
+    return np.asarray(X, dtype=object) if cells.dtype.kind == "U" and not hasattr(X, "dtype") else cells
 
 
 def missing_cells(X: Any, names: list[str]) -> dict[str, Array]:

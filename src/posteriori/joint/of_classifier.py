@@ -209,13 +209,21 @@ class AskedModel:
         """Return findings as a row, and log p(findings | z) of those that no row can hold, (1, Z)."""
         cells, also = {}, np.zeros((1, self.fitted.model.n_components))
         for name, finding in given.items():
+            column = self.schema.columns[self.place(name)]
             is_class = self.place(name) == len(self.schema.columns) - 1
-            if is_class or _is_several(finding):
+            if is_class or _is_several(finding) or self._is_part_alone(name):
                 also = also + self.log_likelihood(name, finding)
+            elif column.part is not None:
+                (cells[column.source],) = column.part.times(np.array([float(finding)]))
             else:
                 j, of_codes = likelihood_of(self, name, finding)
                 cells[name] = finding if j in self.grids else self.categories(j)[int(of_codes.argmax())]
         return RowsOfDicts(self.fitted.schema, self.fitted.recipe.name, "conditional").batch(cells), also
+
+    def _is_part_alone(self, name: str) -> bool:
+        """Return whether a column is a part of dates of which no row can hold it alone, as it can hold a whole date."""
+        part = self.schema.columns[self.place(name)].part
+        return part is not None and (not part.is_number or self.conditional(name).is_independent)
 
     def conditionals(self, source: LabelledSource, name: str, y: Any) -> Any:
         """Return the distribution of a column in rows; see `GenerativeEstimator.conditional`."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.joint.findings import Findable, Not
+from posteriori.joint.findings import Findable, Not, number_of_time, part_of_time
+from posteriori.tables.times import DatePart
 
 _WORD = r"""(?:"[^"]*"|'[^']*'|[^\s=<>!,|()\[\]{}"']+(?:[ \t]+[^\s=<>!,|()\[\]{}"']+)*)"""
 _TOKEN = re.compile(rf"\s*(?:(?P<sign><=|>=|!=|[=<>,|()\[\]{{}}])|(?P<word>{_WORD}))")
@@ -33,7 +34,8 @@ def read_question(text: str, law: Findable) -> Question:
     """Read P(a = 1, b in (u, v) | c < 12, d != x).
 
     A finding is =, !=, <, <=, >, >= and a value; ``in`` with a range [low, high] or values (u, v); or = and a range
-    low..high. P(* | …) asks for all columns that are not known. Names and values with signs in them are quoted.
+    low..high. A column of dates is called by its name, and its values are dates. P(* | …) asks for all columns that are
+    not known. Names and values with signs in them are quoted.
 
     Raises
     ------
@@ -58,6 +60,7 @@ class _Reader:
     def __init__(self, text: str, law: Findable) -> None:
         self.text, self.law, self.at = text, law, 0
         self.names = law.names
+        self.time: DatePart | None = None  # of the dates, by whose name the column is called that is read now
 
     def next(self) -> tuple[str, str] | None:
         """Return the kind and the text of the next part, without reading it."""
@@ -124,7 +127,7 @@ class _Reader:
         found = self.next()
         if found is None or found[0] != "word":
             self.refuse("name a column")
-        word = self.read()
+        word, self.time = self.read(), None
         if word[0] in "\"'":
             return self._known(word[1:-1]), ""
         if word in self.names:
@@ -135,6 +138,8 @@ class _Reader:
         return self._known(word), ""
 
     def _known(self, name: str) -> str:
+        if (found := part_of_time(self.law, name)) is not None:
+            name, self.time = found
         self.law.place(name)
         return name
 
@@ -192,6 +197,8 @@ class _Reader:
         if following is None or following[0] != "word":
             self.refuse(f"give a value{f' of {name!r}' if name else ''}")
         word = self.read()
+        if self.time is not None:
+            return self._time(word)
         if word[0] in "\"'":
             return word[1:-1]
         ends = _RANGE.match(word)
@@ -204,3 +211,10 @@ class _Reader:
         except ValueError:
             return word
         return number if np.isfinite(number) else word
+
+    def _time(self, word: str) -> Any:
+        """Return a date or a range of dates as numbers of its column."""
+        assert self.time is not None
+        ends = [one.strip() for one in word.strip("\"'").split("..")]
+        found = [number_of_time(self.time.of, self.time, one) if one else None for one in ends]
+        return tuple(found) if len(found) == 2 else found[0]

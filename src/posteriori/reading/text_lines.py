@@ -101,6 +101,12 @@ def _records(file: TableFile) -> Iterator[tuple[int, list[str]]]:
             line = rows.line_num + 1
 
 
+def header_of(file: TableFile) -> list[str] | None:
+    """Return the names in the header of a CSV or TSV file as they are written; None if they are not known."""
+    first = next((cells for _, cells in _records(file) if cells), None)
+    return None if first is None else [first[0].removeprefix("\ufeff"), *first[1:]]
+
+
 def _in_row(file: TableFile, is_bad: Callable[[list[str]], bool]) -> str:
     """Return "in line 7 " for the first row with bad cells; an empty string where the line is not known."""
     return next((f"in line {line} " for line, cells in _records(file) if line > 1 + file.skipped and is_bad(cells)), "")

@@ -30,6 +30,7 @@ _NETWORK = "BayesianNetwork"
 _MIXTURE = "MixtureModel"
 _OF_NUMBERS = ("FittedRegression", "FittedGaussian")
 _JOINT = "FittedJoint"
+_IMPUTER = "FittedImputer"
 
 
 @dataclass(frozen=True)
@@ -120,12 +121,14 @@ def load_posterior(path: Path) -> FittedPosterior | None:
             return None
         check_is_fitted_content(content)
         kind = content["fitted"]["type"]
-        if kind not in (*_OF_NUMBERS, _JOINT):
+        if kind not in (*_OF_NUMBERS, _JOINT, _IMPUTER):
             fitted = _posterior_of(content["fitted"], arrays)
             fitted.check()
             return fitted
     if kind == _JOINT:
         raise ValueError(f"{str(path)!r} holds a joint model: use posteriori.load(path).predict(rows, column)")
+    if kind == _IMPUTER:
+        raise ValueError(f"{str(path)!r} holds a GenerativeImputer: use posteriori.load(path).transform(rows)")
     raise NumberModelError(f"{str(path)!r} predicts a number, and has no classes: use posteriori.load(path).predict")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,15 +38,24 @@ def text_of_label(label: Any) -> str:
     return str(label).lower() if isinstance(label, bool) else str(label)
 
 
-def csv_text(frame: pl.DataFrame, separator: str = ",", header: bool = True) -> str:
-    """Return a table as CSV, a duration as ISO 8601 writes it; ValueError if CSV cannot hold a column."""
+def csv_text(frame: pl.DataFrame, separator: str = ",", header: bool = True, names: Sequence[str] | None = None) -> str:
+    """Return a table as CSV, a duration as ISO 8601 writes it; ValueError if CSV cannot hold a column.
+
+    The header has `names`, if they are given, in place of those of the columns: a file may have names twice, or none.
+    """
     import polars as pl
     import polars.selectors as cs
 
     for name, dtype in frame.schema.items():
         if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
             raise ValueError(f"column {name!r} is {dtype}, which CSV cannot hold; write .parquet")
-    return frame.with_columns(cs.duration().dt.to_string("iso")).write_csv(separator=separator, include_header=header)
+    written = frame.with_columns(cs.duration().dt.to_string("iso"))
+    text = written.write_csv(separator=separator, include_header=header and names is None)
+    if not header or names is None:
+        return text
+    cells = [[name or None] if len(names) > 1 else [name] for name in names]  # a line without a cell is no header
+    line = pl.DataFrame(cells, schema=[(str(k), pl.String) for k in range(len(names))])
+    return line.write_csv(separator=separator, include_header=False) + text
 
 
 def decode(batch: Batch) -> Array:
