@@ -94,6 +94,12 @@ def few_rows(frame: pl.DataFrame, most: int = MOST_ROWS) -> pl.DataFrame:
     return frame[np.sort(np.random.default_rng(SEED).permutation(len(frame))[:most])]
 
 
+def halved(frame: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return one half of the rows, at random, and the other."""
+    first, second = np.array_split(np.random.default_rng(SEED).permutation(len(frame)), 2)
+    return frame[first], frame[second]
+
+
 def in_cells(train: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows with each number as the position of its cell, of 64 by quantiles of the training rows."""
     levels = np.arange(1, N_CELLS) / N_CELLS
@@ -173,9 +179,7 @@ def questions(train: pl.DataFrame, test: pl.DataFrame, rng: np.random.Generator)
 
 def of_ranges(frame: pl.DataFrame) -> Iterator[Line]:
     """Yield the answer to each question beside the counts in the range of both halves."""
-    frame = few_rows(frame)
-    order = np.random.default_rng(SEED).permutation(len(frame))
-    train, test = (frame[part] for part in np.array_split(order, 2))
+    train, test = halved(few_rows(frame))
     model = po.JointModel(keep_rows=False, n_jobs=1).fit(train)
     # Whole numbers of two values are categories of the model, and have no quantiles.
     kinds = {column.name: column.kind for column in model.schema_.columns}
@@ -287,13 +291,18 @@ def keep(path: Path, lines: Iterable[Line], again: bool) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in [*old, *new]), encoding="utf-8")
 
 
+def warm_up() -> None:
+    """Fit a joint model, so that imports and compiling do not count."""
+    po.JointModel(n_jobs=1).fit(load_penguins())
+
+
 def measure(output: Path, parts: Sequence[str], names: Collection[str], again: bool = False) -> None:
     """Measure what the file does not have, and store it table by table."""
     folder = data_folder()
     if folder is None:
         raise SystemExit("the tables are absent: set POSTERIORI_DATA")
     done = {(line["part"], line["table"]) for line in read_lines(output)}
-    po.JointModel(n_jobs=1).fit(load_penguins())  # imports and compiling do not count
+    warm_up()
     for name, frame in read_frames(folder, names):
         for part in parts:
             if ((part, name) in done and not again) or (part == "named" and name != "Default"):

@@ -3,8 +3,16 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy.special import ndtri
 
-from experiments import joint_law, multiple_imputation
+from experiments import drawn_tables, joint_law, multiple_imputation
+
+
+@pytest.fixture(autouse=True)
+def no_warm_up(monkeypatch):
+    """Leave out the fit before those whose time is measured."""
+    for module in (drawn_tables, joint_law, multiple_imputation):
+        monkeypatch.setattr(module, "warm_up", lambda: None)
 
 
 @pytest.fixture
@@ -131,6 +139,13 @@ def test_imputed_tables_are_scored_and_not_drawn_again(tmp_path, monkeypatch):
     )
 
 
+@pytest.mark.parametrize(("version", "left"), [("4.6.0", ["miceforest"]), ("4.7.0", []), ("5.0.1", [])])
+def test_miceforest_is_left_out_where_it_cannot_match(version, left, monkeypatch):
+    monkeypatch.setattr(multiple_imputation, "methods_left", lambda names, done: list(names))
+    monkeypatch.setattr(multiple_imputation, "version", lambda package: version)
+    assert multiple_imputation.methods_that_run(["joint", "miceforest"], set()) == ["joint", *left]
+
+
 def test_coverage_is_the_share_of_intervals_that_hold_the_truth():
     full = {"value": 0.0, "variance": 1.0, "freedom": 1e6}
     lines = [
@@ -140,3 +155,80 @@ def test_coverage_is_the_share_of_intervals_that_hold_the_truth():
     scores = multiple_imputation.scores_of(lines)
     assert scores == pytest.approx({"coverage": 2 / 3, "bias": 2.3, "width": 2.0})
     assert multiple_imputation.scores_of(lines, "no_gaps")["coverage"] == 1.0
+
+
+# Drawn tables ------------------------------------------------------------------------------------------------------
+
+
+def test_quantiles_of_other_rows_are_within_two_errors():
+    rng = np.random.default_rng(3)
+    real = rng.normal(size=1000)
+    assert drawn_tables.quantiles_within(real, real).all()
+    # Exact quantiles are outside of an interval of two standard errors about one time in twenty.
+    exact = ndtri((np.arange(1000) + 0.5) / 1000)
+    within = [drawn_tables.quantiles_within(rng.normal(size=1000), exact) for _ in range(100)]
+    assert np.mean(within, axis=0) == pytest.approx(0.95, abs=0.06)
+    shifted = drawn_tables.quantiles_within(real, exact + 0.2)
+    assert not shifted[2:5].any()
+
+
+def test_a_copula_keeps_values_shares_and_correlations():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=3000)
+    kind = np.where(x + rng.normal(size=3000) > 1.0, "rare", "usual")
+    train = pl.DataFrame({"x": x, "y": np.round(2.0 * x + rng.normal(size=3000)).astype(int), "kind": kind})
+    drawn = drawn_tables.by_copula(train)
+    assert drawn.schema == train.schema
+    assert drawn["y"].is_in(train["y"].unique().to_list()).all()
+    assert (drawn["kind"] == "rare").mean() == pytest.approx((train["kind"] == "rare").mean(), abs=0.03)
+    correlation = [np.corrcoef(one["x"], one["y"])[0, 1] for one in (train, drawn)]
+    assert correlation[1] == pytest.approx(correlation[0], abs=0.03)
+    above = [one.filter(pl.col("kind") == "rare")["x"].mean() for one in (train, drawn)]
+    assert 0.3 * above[0] < above[1] < above[0]  # random ranks within a category weaken its dependence
+
+
+def test_figures_show_what_is_wrong_with_drawn_rows(monkeypatch):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=400)
+    frame = pl.DataFrame({"x": x, "y": x + 0.1 * rng.normal(size=400), "count": rng.integers(0, 9, 400)})
+    train, test = frame[:200], frame[200:]
+    compared = drawn_tables.po.comparison.TableComparison
+    facts = {"columns": pl.DataFrame({"distance": [0.1, 0.3]}), "auc": 0.75}
+    fields = dict.fromkeys(compared.__dataclass_fields__) | facts
+    monkeypatch.setattr(drawn_tables.po, "compare_tables", lambda real, drawn: compared(**fields))
+    good = drawn_tables.figures_of(train, test, train)
+    assert (good["auc"], good["distance"], good["outside"], good["not_whole"]) == (0.75, 0.2, 0.0, 0.0)
+    assert good["correlation"] < 0.2
+    assert good["quantiles"] > 0.7
+    bad = train.with_columns(pl.col("y").shuffle(seed=0), pl.col("count") + pl.Series([0.5, 0.0] * 100) + 20)
+    found = drawn_tables.figures_of(train, test, bad)
+    assert found["correlation"] > 0.8
+    assert found["outside"] == pytest.approx(1 / 3)
+    assert found["not_whole"] == 0.5
+
+
+def test_drawn_tables_are_measured_once(folder, monkeypatch):
+    output = folder / "drawn.jsonl"
+    monkeypatch.setattr(drawn_tables, "figures_of", lambda train, test, drawn: {"auc": len(drawn) / len(test)})
+    monkeypatch.setattr(drawn_tables, "FIGURES", {"auc": "AUC"})
+    drawn_tables.measure(output, ["made"], ["joint", "copula", "training rows"])
+    lines = drawn_tables.read_lines(output)
+    assert [line["part"] for line in lines] == ["joint", "copula", "training rows"]
+    drawn_tables.measure(output, ["made"], ["joint"])
+    assert drawn_tables.read_lines(output) == lines
+    text = drawn_tables.summary(lines)
+    assert "| tuning half (0)" not in text
+    assert "| report half (1) | copula | 1.000 |" in text
+    assert "| made | training rows | 1.000 |" in text
+
+
+@pytest.mark.filterwarnings("ignore")  # of the library
+def test_a_forest_draws_rows_of_the_same_columns():
+    pytest.importorskip("arfpy", reason="arfpy is absent: pip install arfpy")
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=100)
+    train = pl.DataFrame({"x": x, "count": rng.integers(0, 9, 100), "kind": np.where(x > 0, "a", "b")})
+    drawn = drawn_tables.by_forest(train)
+    assert drawn.shape == train.shape
+    assert drawn_tables.whole_columns(drawn) == ["count"]
+    assert set(drawn["kind"]) == {"a", "b"}
