@@ -71,13 +71,17 @@ def half_of(name: str) -> str:
 
 def read_frames(folder: Path, names: Collection[str]) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the named tables that the folder, or its folder joint, has; categories are strings."""
+    absent = set(names)
     for place in (folder, folder / "joint"):
         if not (place / "INDEX.tsv").exists():
             continue
         index = pl.read_csv(place / "INDEX.tsv", separator="\t", infer_schema=False, quote_char=None)
         for line in index.iter_rows(named=True):
-            if line["name"] in names:
+            if line["name"] in absent:
+                absent.remove(line["name"])
                 yield line["name"], _read(place / line["file"], line)
+    if absent:
+        print("absent:", ", ".join(sorted(absent)))
 
 
 def _read(path: Path, line: dict[str, str | None]) -> pl.DataFrame:

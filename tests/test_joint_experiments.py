@@ -54,6 +54,13 @@ def test_the_law_of_a_table_is_measured_once(folder, capsys):
     assert f"| made ({len(asked)}) |" in shown
 
 
+def test_tables_that_the_folder_lacks_are_named(folder, capsys):
+    found = dict(joint_law.read_frames(folder, ["made", "moved"]))
+    assert found["made"].schema == {"x": pl.Float64, "y": pl.Float64, "sign": pl.String}
+    assert list(found) == ["made"]
+    assert capsys.readouterr().out == "absent: moved\n"
+
+
 def test_a_number_counts_by_its_cell_of_equal_weight():
     train = pl.DataFrame({"x": np.arange(640.0), "kind": ["a"] * 640})
     cells = joint_law.in_cells(train, train)
