@@ -65,7 +65,8 @@ def test_tables_are_distributions_with_the_margins(seed, of_parent, of_child):
     rng = np.random.default_rng(seed)
     parent, child = axis_of(seed, 6, of_parent), axis_of(seed + 1, 9, of_child)
     folds = [rng.poisson(40 * np.outer(parent.share, child.share)).astype(float) for _ in range(3)]
-    each = candidates(folds[0], parent, child, child.share)
+    base = np.broadcast_to(child.share, folds[0].shape)
+    each = np.stack([made() for made in candidates(folds[0], parent, child, child.share, base)])
     assert_allclose(each.sum(axis=2), 1.0)
     assert (each >= 0).all()
     mixture = learned_mixture(folds, parent, child, np.arange(6) // 3)

@@ -10,11 +10,13 @@ import numpy as np
 from scipy.special import xlogy
 
 from posteriori.joint.copies import keys_of_drawn
-from posteriori.joint.findings import bounds_of, likelihood_if_any, likelihoods_of, require_probability
+from posteriori.joint.counting import Probability
+from posteriori.joint.findings import bounds_of, likelihood_if_any, likelihoods_of, parts_of, require_probability
 from posteriori.joint.law import Law
 from posteriori.joint.questions import read_question
 from posteriori.joint.value import FittedJoint
 from posteriori.model.blocks import known_cells
+from posteriori.model.predictive import PredictiveDensity
 from posteriori.sources import LabelledSource
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
@@ -79,16 +81,31 @@ def answer(law: Law, question: str) -> Any:
     beliefs = law.believe(likelihoods_of(law, read.given))
     if np.isneginf(beliefs.log_evidence[0]):
         raise ValueError(f"what is known in {question!r} is impossible; state something else")
-    marginals, found = beliefs.marginals(), {}
-    for name in read.asked:
-        j = law.place(name)
-        of_column = marginals[j]
-        of_categories = {} if j in law.grids else dict(zip(law.categories(j), of_column[0].tolist(), strict=True))
-        found[name] = law.density(j, of_column) if j in law.grids else of_categories
+    marginals = beliefs.marginals()
+    found = {name: _distribution(law, law.place(name), marginals[law.place(name)], read.given) for name in read.asked}
     return next(iter(found.values())) if len(found) == 1 else found
 
 
-def probability(law: Law, event: Mapping[str, Any], given: Mapping[str, Any]) -> float:
+def _distribution(law: Law, j: int, marginal: Array, given: Mapping[str, Any]) -> Any:
+    """Return the density of a column of numbers, or the probability of each category."""
+    of_law = law.density(j, marginal).probability[0] if j in law.grids else marginal[0]
+    p, counts = of_law, law.counts(given, (j,))
+    if counts is not None and law.counted is not None:
+        p = counts.mixed(law.counted.shares(counts, j, len(p)), p)
+    if j in law.grids:
+        return PredictiveDensity(law.grids[j].cells, p[np.newaxis], law.schema.names[j])
+    rows = 0.0 if counts is None else counts.rows
+    return {one: Probability(of_one, rows) for one, of_one in zip(law.categories(j), p.tolist(), strict=True)}
+
+
+def rows_given(law: Law, question: str) -> float | None:
+    """Return the weight of the training rows that an answer rests on; None if no rows are kept."""
+    read = read_question(question, law)
+    counts = law.counts(read.given, tuple(law.place(name) for name in read.asked))
+    return None if counts is None else counts.rows
+
+
+def probability(law: Law, event: Mapping[str, Any], given: Mapping[str, Any]) -> Probability:
     """Return p(event | given); see `JointModel.probability`."""
     both = sorted(set(event) & set(given))
     if both:
@@ -99,8 +116,14 @@ def probability(law: Law, event: Mapping[str, Any], given: Mapping[str, Any]) ->
     if np.isneginf(known):
         raise ValueError("what is given is impossible; state something else")
     if not all(likelihood_if_any(law, name, finding).any() for name, finding in event.items()):
-        return 0.0
-    return float(np.exp(min(log_probability(law, {**given, **event}) - known, 0.0)))
+        return Probability(0.0, 0.0)
+    p = float(np.exp(min(log_probability(law, {**given, **event}) - known, 0.0)))
+    stated = parts_of(law, event)
+    counts = law.counts(given, tuple(stated))
+    if counts is None or law.counted is None:
+        return Probability(p, 0.0)
+    n_both = float(counts.part @ law.counted.part(stated))
+    return Probability(float(counts.mixed(np.array(n_both), np.array(p))), counts.rows)
 
 
 def log_probability(law: Law, findings: Mapping[str, Any]) -> float:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.special import ndtri
@@ -16,7 +16,8 @@ _STRENGTHS = (1.0, 8.0)  # rows of the child alone, that each line of a table ge
 _LARGEST_CORRELATION = 0.995
 _PRIOR = 20.0  # rows that have the shares of all groups, in each group
 _STEPS, _PACE = 150, 1.8  # of EM for the shares of tables, and its overrelaxation: below 2 each step still gains
-_FITS = 8  # of the margins
+_FITS = 4  # of the margins
+_LEAST_SHARE = 1e-3  # of a candidate
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -56,8 +57,8 @@ def smoothed_shares(counts: Array, axis: Axis) -> Array:
     return np.asarray((spread + _STRENGTHS[-1] * axis.share) / (counts.sum() + _STRENGTHS[-1]))
 
 
-def candidates(counts: Array, parent: Axis, child: Axis, alone: Array, base: Array | None = None) -> Array:
-    r"""Return tables p(child | parent) of several smoothings, (M, K of the parent, K).
+def candidates(counts: Array, parent: Axis, child: Axis, alone: Array, base: Array) -> Iterator[Callable[[], Array]]:
+    r"""Yield the makers of tables p(child | parent) of several smoothings, (K of the parent, K).
 
     The counts are spread by a kernel along each column whose codes are in an order, and each line gets s rows of a
     base,
@@ -73,19 +74,20 @@ def candidates(counts: Array, parent: Axis, child: Axis, alone: Array, base: Arr
     parent, child : Axis
     alone : ndarray (K,)
         p(child).
-    base : ndarray (K of the parent, K), optional
-        What lines are backed off to: in a part of the rows the table of all of them; default p(child).
+    base : ndarray (K of the parent, K)
+        What lines are backed off to: p(child), or in a part of the rows the table of all of them.
     """
-    base = np.broadcast_to(alone, counts.shape) if base is None else base
-    found = []
+
+    def spread(width: int, strength: float) -> Array:
+        found = parent.kernels[width].T @ counts if parent.is_ordered else counts
+        found = found @ child.kernels[width] if child.is_ordered else found
+        return np.asarray((found + strength * base) / (found.sum(axis=1, keepdims=True) + strength))
+
     for width in range(len(_WIDTHS)) if parent.is_ordered or child.is_ordered else (0,):
-        spread = parent.kernels[width].T @ counts if parent.is_ordered else counts
-        spread = spread @ child.kernels[width] if child.is_ordered else spread
-        of_line = spread.sum(axis=1, keepdims=True)
-        found += [(spread + s * base) / (of_line + s) for s in _STRENGTHS]
+        yield from (partial(spread, width, strength) for strength in _STRENGTHS)
     if parent.is_ordered and child.is_ordered:
-        found.append(_normal(counts, parent, child, alone))
-    return np.stack([*found, base])
+        yield partial(_normal, counts, parent, child, alone)
+    yield lambda: base
 
 
 def _normal(counts: Array, parent: Axis, child: Axis, alone: Array) -> Array:
@@ -128,14 +130,18 @@ def learned_mixture(folds: Sequence[Array], parent: Axis, child: Axis, group: Ar
     predicted, weight, of_group = [], [], []
     for counts in folds:
         places = np.nonzero(counts)
-        predicted.append(candidates(total - counts, parent, child, child.share)[:, places[0], places[1]])
+        base = np.broadcast_to(child.share, counts.shape)
+        each = candidates(total - counts, parent, child, child.share, base)
+        predicted.append(np.stack([made()[places] for made in each]))
         weight.append(counts[places])
         of_group.append(group[places[0]])
     p, n, of_row = np.concatenate(predicted, axis=1), np.concatenate(weight), np.concatenate(of_group)
     even = np.full(len(p), 1.0 / len(p))
     of_all = _shares(p, n, even, 0.0)
-    each = np.stack([_shares(p[:, of_row == k], n[of_row == k], of_all, _PRIOR) for k in range(int(group.max()) + 1)])
-    return np.asarray(each[group].T)
+    of_groups = np.stack(
+        [_shares(p[:, of_row == k], n[of_row == k], of_all, _PRIOR) for k in range(int(group.max()) + 1)]
+    )
+    return np.asarray(of_groups[group].T)
 
 
 def _shares(p: Array, n: Array, start: Array, prior: float) -> Array:
@@ -152,8 +158,13 @@ def _shares(p: Array, n: Array, start: Array, prior: float) -> Array:
 def table_of(
     counts: Array, mixture: Array, parent: Axis, child: Axis, alone: Array, base: Array | None = None
 ) -> Array:
-    """Return p(child | parent), (K of the parent, K): the mixture of candidates."""
-    return np.asarray(np.einsum("mk,mkl->kl", mixture, candidates(counts, parent, child, alone, base)))
+    """Return p(child | parent), (K of the parent, K): the mixture of candidates, but for the least of them."""
+    base = np.broadcast_to(alone, counts.shape) if base is None else base
+    found = np.zeros(counts.shape)
+    for share, made in zip(mixture, candidates(counts, parent, child, alone, base), strict=True):
+        if share.max() >= _LEAST_SHARE:
+            found += share[:, np.newaxis] * made()
+    return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
 def with_margins(table: Array, of_parent: Array, alone: Array) -> Array:

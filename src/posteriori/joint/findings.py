@@ -238,3 +238,16 @@ def bounds_of(law: Findable, given: Mapping[str, Any] | None) -> dict[int, list[
     each = [_by_number(law, name, finding) for name, finding in (given or {}).items()]
     found = {law.place(name): (name, finding) for name, finding in each}
     return {j: intervals_of(law, *one) for j, one in found.items() if j in law.grids}
+
+
+def parts_of(law: Findable, findings: Mapping[str, Any]) -> dict[int, Array]:
+    """Return of each column, by its position, the part of each cell that is as found, (G,)."""
+    found = {}
+    for name, finding in findings.items():
+        j = law.place(name)
+        if j not in law.grids:
+            found[j] = likelihood_if_any(law, name, finding)
+            continue
+        each = [law.grids[j].between(*one) for one in intervals_of(law, name, finding)]
+        found[j] = np.clip(np.sum(each, axis=0), 0.0, 1.0) if each else np.zeros(len(law.grids[j].cells))
+    return found

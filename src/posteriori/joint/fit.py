@@ -30,7 +30,8 @@ from posteriori.support.checks import generator
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 
-COMPONENTS = {"tree": 1, "trees": 3}  # of each member
+MEMBERS = ("tree", "trees")
+_COMPONENTS = ((500, 6), (0, 3))  # of the member of several trees, from so many rows on
 _BINS = ((500, 64), (250, 32), (0, 16))  # of a column of numbers, from so many rows on
 _ROWS = {"tree": 50_000, "trees": 5000}  # that a member learns from
 _FEWEST_ROWS = 30  # from which weights are learned
@@ -81,10 +82,11 @@ def learned_from(value: FittedJoint) -> FittedJoint:
 
 def _learned(learner: TreeLearner, rows: Mapping[str, TreeRows], seed: Any) -> dict[str, Tables]:
     """Return the members that have rows."""
-    tree = learner.learn(COMPONENTS["tree"], generator(seed))
+    tree = learner.learn(1, generator(seed))
     found = {"tree": tree}
     if "trees" in rows:
-        found["trees"] = learner.on(rows["trees"]).learn(COMPONENTS["trees"], generator(seed), tree)
+        n_components = next(n for fewest, n in _COMPONENTS if len(learner.rows.codes) >= fewest)
+        found["trees"] = learner.on(rows["trees"]).learn(n_components, generator(seed), tree)
     return {name: one for name, one in found.items() if name in rows}
 
 
@@ -98,11 +100,11 @@ def members_of(recipe: Recipe) -> tuple[str, ...]:
     """
     asked = recipe.parameters["members"]
     if isinstance(asked, str):
-        return tuple(COMPONENTS)
-    unknown = [one for one in asked if one not in COMPONENTS]
+        return MEMBERS
+    unknown = [one for one in asked if one not in MEMBERS]
     if unknown or not asked:
         named = f"{unknown[0]!r} is no member" if unknown else "members is empty"
-        raise ValueError(f"{named} of a joint model; they are {', '.join(map(repr, COMPONENTS))}")
+        raise ValueError(f"{named} of a joint model; they are {', '.join(map(repr, MEMBERS))}")
     return tuple(asked)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.joint.counting import CountedRows, Counts
+from posteriori.joint.findings import parts_of
 from posteriori.joint.grids import NumberGrid
 from posteriori.model.beliefs import Beliefs, Tables
 from posteriori.model.predictive import PredictiveDensity
@@ -33,6 +35,7 @@ class Law:
     members: tuple[Tables, ...]
     weight: Array  # (M,)
     grids: Mapping[int, NumberGrid]  # of each column of numbers, by its position: what its codes stand for
+    counted: CountedRows | None = None  # training rows, which questions count
 
     @cached_property
     def log_weight(self) -> Array:
@@ -84,6 +87,10 @@ class Law:
         of_members = [one.beliefs([likelihoods[j] for j in one.columns]) for one in self.members]
         log_joint = np.stack([one.log_evidence for one in of_members], axis=1) + self.log_weight
         return LawBeliefs(self, likelihoods, of_members, log_joint)
+
+    def counts(self, given: Mapping[str, Any], asked: tuple[int, ...]) -> Counts | None:
+        """Return the training rows that are as given, with those that know some columns; None if none are kept."""
+        return None if self.counted is None else self.counted.given(parts_of(self, given), asked)
 
     def in_blocks(self, n: int, of_rows: Callable[[slice], Any]) -> list[Any]:
         """Return the results of a function of parts of rows that fit into the cache."""

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from posteriori.fitting.fitted import Fitted, FittedValue, kept_of_rows
+from posteriori.joint.counting import CountedRows
 from posteriori.joint.grids import NumberGrid
 from posteriori.joint.law import Law
 from posteriori.model.beliefs import Tables
@@ -143,7 +144,9 @@ class FittedJoint(FittedValue):
         """The mixture of the members."""
         tables = tuple(one.with_floor(_FLOOR) for one in self.members.values())
         weight = np.array([self.weights[name] for name in self.members])
-        return Law(self.schema, tables, weight, self._grids)
+        places = {j: place for place, j in enumerate(self.positions)}
+        counted = None if self.counted is None else CountedRows(self.counted, places)
+        return Law(self.schema, tables, weight, self._grids, counted)
 
     @property
     def n_parameters(self) -> int:

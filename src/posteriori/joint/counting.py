@@ -1,0 +1,104 @@
+"""Counts of training rows beside the law: how many are in a finding, and what they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from posteriori.statistics.forests import CodedRows
+from posteriori.support.typing import Array
+
+WEIGHT = 10.0  # rows that the law counts as beside the rows that are counted
+
+
+class Probability(float):
+    """A probability, with the training rows that it rests on.
+
+    Attributes
+    ----------
+    rows : float
+        The weight of the training rows that are as given, and know what is asked for; 0 if the model keeps no rows.
+    standard_error : float
+        √(p (1 − p) / (rows + 11)): the standard deviation of the share under a beta distribution with the weight of
+        these rows and of the ten that the law counts as.
+    """
+
+    rows: float
+    standard_error: float
+
+    def __new__(cls, p: float, rows: float) -> Self:
+        """Return the number with its rows."""
+        found = super().__new__(cls, p)
+        found.rows = rows
+        found.standard_error = float(np.sqrt(max(p * (1.0 - p), 0.0) / (rows + WEIGHT + 1.0)))
+        return found
+
+    def __getnewargs__(self) -> tuple[float, float]:  # type: ignore[override]
+        return float(self), self.rows
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Rows that are as given: those that know what is asked for, and those that do not."""
+
+    part: Array  # (n,): the weight of each row that is as given, and 0 if it does not know that
+    knows: Array  # (n,): whether it knows what is asked for
+
+    @property
+    def rows(self) -> float:
+        """The weight of the rows that are as given, and know what is asked for."""
+        return float(self.part @ self.knows)
+
+    def mixed(self, counted: Array, of_law: Array) -> Array:
+        r"""Return the distribution by the rows and by the law, which counts as ten rows and as those that do not know.
+
+        .. math:: p(a \mid b) = \frac{n_{ab} + (10 + m)\,q(a \mid b)}{n_b + 10 + m}
+
+        Parameters
+        ----------
+        counted : ndarray (K,)
+            Of the rows that are as given and know what is asked for, the weight with each answer.
+        of_law : ndarray (K,)
+            q(a | b).
+        """
+        law = WEIGHT + float(self.part.sum()) - self.rows
+        return np.asarray((counted + law * of_law) / (self.rows + law))
+
+
+@dataclass(frozen=True)
+class CountedRows:
+    """Training rows in the cells of their columns."""
+
+    rows: CodedRows
+    places: Mapping[int, int]  # from the position of a column in the schema to its place among the cells
+
+    def codes(self, j: int) -> Array:
+        """Return the cells of a column, (n,), from 1; 0 where missing."""
+        return np.asarray(self.rows.codes[:, self.places[j]].astype(np.int64))
+
+    def part(self, cells: Mapping[int, Array]) -> Array:
+        """Return how far each row is as stated, (n,): the product of the parts of its cells; 0 if one is missing.
+
+        Parameters
+        ----------
+        cells : mapping
+            Of columns by their positions, the part of each cell that is as stated, (G,).
+        """
+        found = np.ones(len(self.rows.weight))
+        for j, parts in cells.items():
+            found *= np.concatenate([[0.0], parts])[self.codes(j)]
+        return found
+
+    def given(self, cells: Mapping[int, Array], asked: tuple[int, ...]) -> Counts:
+        """Return the rows that are as given, with those that know the columns that are asked for."""
+        knows = np.ones(len(self.rows.weight), np.bool_)
+        for j in asked:
+            knows &= self.codes(j) > 0
+        return Counts(self.part(cells) * self.rows.weight, knows)
+
+    def shares(self, counts: Counts, j: int, size: int) -> Array:
+        """Return the weights of counted rows in each cell of a column, (G,)."""
+        return np.bincount(self.codes(j), counts.part * counts.knows, size + 1)[1:]
