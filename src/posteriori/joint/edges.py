@@ -19,6 +19,7 @@ _STEPS, _PACE = 150, 1.8  # of EM for the shares of tables, and its overrelaxati
 _FITS = 6  # of the margins
 _STEEPEST = 0.5  # change of λ in a step
 _LEAST_SHARE = 1e-3  # of a candidate
+_FARTHEST = 25.0  # squared score
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -39,9 +40,10 @@ class Axis:
     def kernels(self) -> list[Array]:
         """How a row of each code is spread over the codes by each width, (K, K), in lines that sum to 1."""
         apart = (self.score[:, np.newaxis] - self.score) ** 2
+        room = np.maximum(self.share, _TINY) * np.exp(np.minimum(self.score**2, _FARTHEST) / 2.0)  # width among scores
         found = []
         for width in _WIDTHS:
-            spread = np.exp(-apart / (2.0 * width**2)) * np.maximum(self.share, _TINY)
+            spread = np.exp(-apart / (2.0 * width**2)) * room
             found.append(spread / spread.sum(axis=1, keepdims=True))
         return found
 
@@ -177,7 +179,7 @@ def with_margins(table: Array, of_parent: Array, alone: Array, tilt: Tilt | None
     """Return p(child | parent) near a table, with the distribution of the child alone, and a stated correlation.
 
     Kernels widen the distribution of the child, and weaken its dependence on the parent. Iterative proportional fitting
-    of p(parent, child) sets that back, with a factor exp(λ s t) of the scores for their correlation.
+    of p(parent, child) sets that back.
 
     References
     ----------
@@ -185,10 +187,8 @@ def with_margins(table: Array, of_parent: Array, alone: Array, tilt: Tilt | None
     (1940). Csiszár, I-divergence geometry of probability distributions, Annals of Probability 3 (1975).
     """
     joint = table * of_parent[:, np.newaxis]
-    moment = None if tilt is None else tilt.moment(of_parent, alone)
     for _ in range(_FITS):
-        if tilt is not None and moment is not None:
-            joint = joint * tilt.factor(joint, moment)
+        joint = joint if tilt is None else joint * tilt.factor(joint, of_parent, alone)
         joint = joint * (alone / np.maximum(joint.sum(axis=0), _TINY))
         joint *= (of_parent / np.maximum(joint.sum(axis=1), _TINY))[:, np.newaxis]
     lines = joint.sum(axis=1, keepdims=True)
@@ -203,25 +203,21 @@ class Tilt:
     parent: Axis
     child: Axis
 
-    def moment(self, of_parent: Array, alone: Array) -> float:
-        """Return E[s t] of the scores with this correlation, under distributions of the columns alone."""
+    @classmethod
+    def of(cls, counts: Array, parent: Axis, child: Axis, of_parent: Array, base: Array | None) -> Tilt | None:
+        """Return that of counts, and of some rows of a base if there is one; None unless both columns hold numbers."""
+        if not (parent.is_ordered and child.is_ordered):
+            return None
+        more = 0.0 if base is None else _STRENGTHS[-1] * of_parent[:, np.newaxis] * base
+        return cls(correlation(counts + more, parent, child), parent, child)
+
+    def factor(self, joint: Array, of_parent: Array, alone: Array) -> Array:
+        """Return exp(λ s t) of the scores, (K of the parent, K), with λ by one step of Newton's method."""
         s, t = self.parent.score, self.child.score
         means = float(of_parent @ s), float(alone @ t)
         variance = float(of_parent @ (s - means[0]) ** 2) * float(alone @ (t - means[1]) ** 2)
-        return means[0] * means[1] + self.correlation * float(np.sqrt(variance))
-
-    def factor(self, joint: Array, moment: float) -> Array:
-        """Return exp(λ s t) with λ by one step of Newton's method towards a moment, (K of the parent, K)."""
-        product = np.outer(self.parent.score, self.child.score)
-        weight = joint / max(float(joint.sum()), _TINY)
+        moment = means[0] * means[1] + self.correlation * float(np.sqrt(variance))
+        product, weight = np.outer(s, t), joint / max(float(joint.sum()), _TINY)
         mean = float((weight * product).sum())
-        variance = float((weight * (product - mean) ** 2).sum())
-        return np.asarray(np.exp(np.clip((moment - mean) / max(variance, _TINY), -_STEEPEST, _STEEPEST) * product))
-
-
-def tilt_of(counts: Array, parent: Axis, child: Axis, of_parent: Array, base: Array | None) -> Tilt | None:
-    """Return the correlation of counts, and of some rows of a base if there is one; None unless both hold numbers."""
-    if not (parent.is_ordered and child.is_ordered):
-        return None
-    more = 0.0 if base is None else _STRENGTHS[-1] * of_parent[:, np.newaxis] * base
-    return Tilt(correlation(counts + more, parent, child), parent, child)
+        step = (moment - mean) / max(float((weight * (product - mean) ** 2).sum()), _TINY)
+        return np.asarray(np.exp(np.clip(step, -_STEEPEST, _STEEPEST) * product))
