@@ -86,7 +86,7 @@ def test_many_rows_of_categories_are_counted():
     mixture = learned_mixture([counts, counts], parent, own, np.zeros(3, np.int64))
     table = table_of(counts, mixture, parent, own, own.share)
     assert_allclose(table, truth, atol=2e-3)
-    assert_allclose(smoothed_shares(counts.sum(axis=0), child), counts.sum(axis=0) / counts.sum(), atol=1e-5)
+    assert_allclose(smoothed_shares(counts.sum(axis=0), child, False), counts.sum(axis=0) / counts.sum(), atol=1e-5)
 
 
 def test_a_number_that_follows_another_one_is_found_in_its_cell():

@@ -54,9 +54,9 @@ def axis_of(counts: Array, is_ordered: bool) -> Axis:
     return Axis(share / share.sum(), is_ordered)
 
 
-def smoothed_shares(counts: Array, axis: Axis) -> Array:
-    """Return p(code) by the counts of a part of the rows, backed off to that of all rows, (K,)."""
-    spread = counts @ axis.kernels[2] if axis.is_ordered else counts
+def smoothed_shares(counts: Array, axis: Axis, is_part: bool) -> Array:
+    """Return p(code) by counts of rows, backed off to that of all rows, (K,); of a part of them spread by a kernel."""
+    spread = counts @ axis.kernels[2] if axis.is_ordered and is_part else counts
     return np.asarray((spread + _STRENGTHS[-1] * axis.share) / (counts.sum() + _STRENGTHS[-1]))
 
 

@@ -308,22 +308,25 @@ class TreeLearner:
         place = {j: k for k, j in enumerate(self.parents)} | {-1: -1}
         for (j, above), counts, pairs in zip(self.parents.items(), known.of_codes, known.of_pairs, strict=True):
             if above < 0:
-                alone[j] = np.stack([smoothed_shares(one, axes[j]) for one in counts])
+                alone[j] = np.stack([smoothed_shares(one, axes[j], base is not None) for one in counts])
                 alone[j] = alone[j] if filled is None else _with_filled(alone[j], counts, filled.of_codes[place[j]])
                 tables.append(alone[j])
                 continue
             if has_gaps[j]:  # the known cells of a column with gaps may be no sample of it
                 weighted = list(map(standing_for_all, pairs, known.of_codes[place[above]]))
-                alone[j] = np.stack([smoothed_shares(one.sum(axis=0), axes[j]) for one in weighted])
+                alone[j] = np.stack([smoothed_shares(one.sum(axis=0), axes[j], base is not None) for one in weighted])
             else:
-                weighted, alone[j] = list(pairs), np.stack([smoothed_shares(one, axes[j]) for one in counts])
+                weighted, alone[j] = (
+                    list(pairs),
+                    np.stack([smoothed_shares(one, axes[j], base is not None) for one in counts]),
+                )
             smoothing = self.mixtures[j], axes[above], axes[j]
             backed_off = None if base is None else base.tables[place[j]][0]
             smooth = [table_of(one, *smoothing, of_z, backed_off) for one, of_z in zip(weighted, alone[j], strict=True)]
             found = np.stack(smooth)
             if filled is not None:
                 found = _with_filled(found, pairs, filled.of_pairs[place[j]])
-                own = np.stack([smoothed_shares(one, axes[j]) for one in counts])
+                own = np.stack([smoothed_shares(one, axes[j], base is not None) for one in counts])
                 alone[j] = _with_filled(own, counts, filled.of_codes[place[j]])
             if filled is None and has_gaps[[j, above]].any():
                 alone[j] = np.einsum("zk,zkl->zl", alone[above], found)
