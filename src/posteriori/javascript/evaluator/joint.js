@@ -1,6 +1,8 @@
-// One distribution of all columns: a mixture of forests of tables, of which any column may be known in part.
+// One distribution of all columns: a mixture of forests of tables, of which any column may be known in part, and
+// counted training rows beside it.
 
 import { logSum, numbersOf } from "./arrays.js";
+import { CountedRows } from "./counting.js";
 import { NumberCells, PredictiveDensity } from "./predictive.js";
 
 const LOG_LEAST = Math.log(2 ** -1022);
@@ -17,14 +19,20 @@ function dividedBySum(values) {
   return values.map((one) => one / total);
 }
 
+/** Return the probabilities of a table, whose lines are mixed with a little of equal ones. */
+function tableOf(written, floor) {
+  const equal = floor / written.shape.at(-1);
+  return numbersOf(written).map((one) => (1 - floor) * (one / written.divisor) + equal);
+}
+
 /** p(z) Π p(column | its parent, z), over the codes of columns; parents come before their children. */
 class Forest {
-  constructor({ columns, parents, log_prior: logPrior, tables }, logWeight, sizes) {
+  constructor({ columns, parents, log_prior: logPrior, tables }, logWeight, sizes, floor) {
     this.columns = columns; // by their places in the model
     this.parents = parents; // places among these columns, −1 for none
     this.sizes = columns.map((column) => sizes[column]);
     this.logPrior = numbersOf(logPrior).map((one) => one + logWeight);
-    this.tables = tables.map(numbersOf); // by component, code of the parent, code
+    this.tables = tables.map((one) => tableOf(one, floor)); // by component, code of the parent, code
   }
 
   /**
@@ -90,12 +98,14 @@ class JointColumn {
     if (!grid) {
       this.categories = categories;
       this.size = categories.length;
+      this.nCells = this.size;
       return;
     }
     this.cells = new NumberCells(grid);
     this.code = grid.code; // the bin of each cell
     this.share = numbersOf(grid.share); // p(cell | bin)
     this.size = grid.code.at(-1) + 1;
+    this.nCells = this.share.length;
   }
 
   /** Return p(finding | code) of each code; an error that says what to do if no cell can be that. */
@@ -154,20 +164,34 @@ class JointColumn {
     return low === high && ![...this.code.keys()].some((g) => this.cells.shareBetween(low, high, g) > 0);
   }
 
-  /** Return the density of numbers by the probabilities of the codes, within the range of a finding. */
-  density(ofCodes, finding) {
-    const ofCells = this.share.map((share, g) => ofCodes[this.code[g]] * share);
-    if (finding === undefined) return new PredictiveDensity(this.cells, ofCells);
+  /** Return the part of each cell that is as found: of categories 1 or 0. */
+  parts(finding) {
+    if (!this.cells) return this.ofCategories(finding);
+    const [low, high] = this.ends(finding);
+    return this.share.map((_, g) => this.cells.shareBetween(low, high, g));
+  }
+
+  /** Return p(cell) by the probabilities of the codes. */
+  ofCells(ofCodes) {
+    return this.cells ? this.share.map((share, g) => ofCodes[this.code[g]] * share) : ofCodes;
+  }
+
+  /** Return the distribution of probabilities of cells: themselves, or the density of numbers. */
+  distribution(ofCells) {
+    return this.cells ? new PredictiveDensity(this.cells, ofCells) : ofCells;
+  }
+
+  /** Return the distribution within a finding. */
+  within(finding, ofCells) {
+    const parts = this.parts(finding).map((part, g) => part * ofCells[g]);
+    if (!this.cells) return dividedBySum(parts);
     const [low, high] = this.ends(finding);
     if (low === high) return new PredictiveDensity(new NumberCells({ low: { values: [low] }, high: { values: [low] }, step: 0 }), [1]);
-    const likelihood = this.likelihood(finding);
-    const parts = [...ofCells.keys()].flatMap((g) => {
-      const share = this.cells.shareBetween(low, high, g);
-      return share > 0 ? [{ p: (ofCells[g] * share) / likelihood[this.code[g]], ends: this.cells.within(low, high, g) }] : [];
-    });
-    const values = (k) => ({ values: parts.map(({ ends }) => ends[k]) });
+    const inside = [...parts.keys()].filter((g) => parts[g] > 0);
+    const ends = inside.map((g) => this.cells.within(low, high, g));
+    const values = (k) => ({ values: ends.map((one) => one[k]) });
     const cells = new NumberCells({ low: values(0), high: values(1), step: this.cells.step });
-    return new PredictiveDensity(cells, dividedBySum(parts.map(({ p }) => p)));
+    return new PredictiveDensity(cells, dividedBySum(inside.map((g) => parts[g])));
   }
 }
 
@@ -179,23 +203,33 @@ export class JointModel {
     this.columns = written.columns.map((column) => new JointColumn(column));
     this.byName = new Map(this.columns.map((column) => [column.name, column]));
     const sizes = this.columns.map(({ size }) => size);
-    this.members = written.members.map((one) => new Forest(one, Math.log(one.weight), sizes));
+    this.members = written.members.map((one) => new Forest(one, Math.log(one.weight), sizes, written.floor));
+    this.counted = written.rows && new CountedRows(written.rows); // null if the model keeps no rows
+  }
+
+  /** Return the place of a column; an error if there is none. */
+  place(name) {
+    if (!this.byName.has(name)) throw new RangeError(`there is no column "${name}"`);
+    return this.columns.indexOf(this.byName.get(name));
   }
 
   /** Return the findings of an object or a Map as a Map; an error if one names no column, or cannot be. */
   findings(given) {
     const found = new Map(given instanceof Map ? given : Object.entries(given));
     for (const [name, finding] of found) {
-      const column = this.byName.get(name);
-      if (!column) throw new RangeError(`there is no column "${name}"`);
-      column.likelihood(finding);
+      this.columns[this.place(name)].likelihood(finding);
     }
     return found;
   }
 
+  /** Return of each column that is stated, by its place, the part of each of its cells that is as found. */
+  parts(findings) {
+    return new Map([...findings].map(([name, one]) => [this.place(name), this.columns[this.place(name)].parts(one)]));
+  }
+
   /**
-   * Return log p(what is known), and of each column the probabilities of its codes given it: of categories in their
-   * order, of numbers those of bins.
+   * Return by the law alone, without counted rows, log p(what is known), and of each column the probabilities of its
+   * codes given it: of categories in their order, of numbers those of bins.
    */
   query(given = {}) {
     const known = this.findings(given);
@@ -215,22 +249,57 @@ export class JointModel {
     return { logEvidence, marginals };
   }
 
-  /** Return p(event | given), where both map columns to findings. */
-  probability(event, given = {}) {
-    const known = this.findings(given);
-    const both = new Map([...known, ...this.findings(event)]);
-    return Math.min(Math.exp(this.query(both).logEvidence - this.query(known).logEvidence), 1);
+  /**
+   * Return the weight of the training rows that are as given, and know some columns: on these an answer about the
+   * columns rests, beside the law. `standardError(p, rows)` follows. Null if the model keeps no rows.
+   */
+  rowsGiven(given = {}, asked = []) {
+    const places = asked.map((name) => this.place(name));
+    return this.counted && this.counted.given(this.parts(this.findings(given)), places).rows;
   }
 
-  /** Return of each column its distribution, by name: the probability of each category, or the density of numbers. */
+  /** Return p(event | given), where both map columns to findings. */
+  probability(event, given = {}) {
+    const [known, stated] = [this.findings(given), this.findings(event)];
+    for (const [name, finding] of stated) {
+      if (known.has(name)) throw new RangeError(`"${name}" is in the event and given; state it once`);
+      if (this.byName.get(name).hasNoProbability(finding)) {
+        throw new RangeError(`no single number of "${name}" has a probability; ask for a range`);
+      }
+    }
+    const logKnown = this.query(known).logEvidence;
+    if (logKnown === -Infinity) throw new RangeError("what is given is impossible; state something else");
+    const p = Math.min(Math.exp(this.query(new Map([...known, ...stated])).logEvidence - logKnown), 1);
+    if (!this.counted) return p;
+    const parts = this.parts(stated);
+    const counts = this.counted.given(this.parts(known), [...parts.keys()]);
+    const ofEvent = this.counted.part(parts);
+    return counts.mixed(counts.part.reduce((sum, one, i) => sum + one * ofEvent[i], 0), p);
+  }
+
+  /**
+   * Return of each column its distribution, by name: the probability of each category, or the density of numbers. That
+   * of a column which is known itself is the one given the others, within what is known.
+   */
   marginals(given = {}) {
     const known = this.findings(given);
-    const { marginals } = this.query(known);
+    const ofAll = this.query(known).marginals;
     return Object.fromEntries(
-      this.columns.map((column, j) => [
-        column.name,
-        column.cells ? column.density(marginals[j], known.get(column.name)) : marginals[j],
-      ]),
+      this.columns.map((column, j) => {
+        if (!known.has(column.name)) return [column.name, column.distribution(this.mixed(j, ofAll[j], known))];
+        const others = new Map([...known].filter(([name]) => name !== column.name));
+        const ofCells = this.mixed(j, this.query(others).marginals[j], others);
+        return [column.name, column.within(known.get(column.name), ofCells)];
+      }),
     );
+  }
+
+  /** Return p(cell | known) of a column by the counted rows and by the probabilities of its codes. */
+  mixed(j, ofCodes, known) {
+    const column = this.columns[j];
+    const ofLaw = column.ofCells(ofCodes);
+    if (!this.counted) return ofLaw;
+    const counts = this.counted.given(this.parts(known), [j]);
+    return this.counted.shares(counts, j, column.nCells).map((one, g) => counts.mixed(one, ofLaw[g]));
   }
 }
