@@ -14,11 +14,14 @@ export function standardError(p, rows) {
 
 /** Rows that are as given: those that know what is asked for, and those that do not. */
 class Counts {
-  /** @param part the weight of each row that is as given, @param knows whether it knows what is asked for */
-  constructor(part, knows) {
-    this.part = part.map((one, i) => (knows[i] ? one : 0));
-    this.rows = this.part.reduce((sum, one) => sum + one, 0);
-    this.law = WEIGHT + part.reduce((sum, one, i) => sum + (knows[i] ? 0 : one), 0);
+  /**
+   * @param part the weight of each row that is as given and knows what is asked for
+   * @param unknowing the weight of those that do not know it
+   */
+  constructor(part, unknowing) {
+    this.part = part;
+    this.rows = part.reduce((sum, one) => sum + one, 0);
+    this.law = WEIGHT + unknowing;
   }
 
   /** Return a probability by the rows and by the law, which counts as ten rows and as those that do not know. */
@@ -46,14 +49,25 @@ export class CountedRows {
 
   /** Return the rows that are as given, with those that know the columns that are asked for. */
   given(parts, asked) {
-    const knows = Array.from(this.weight, (_, i) => asked.every((j) => this.cells[j][i] > 0));
-    return new Counts(this.part(parts).map((one, i) => one * this.weight[i]), knows);
+    const part = this.part(parts);
+    let unknowing = 0;
+    for (let i = 0; i < part.length; i++) part[i] *= this.weight[i];
+    for (const j of asked) {
+      const cells = this.cells[j];
+      for (let i = 0; i < part.length; i++) {
+        if (cells[i]) continue;
+        unknowing += part[i];
+        part[i] = 0;
+      }
+    }
+    return new Counts(part, unknowing);
   }
 
   /** Return the weight of rows in each cell of a column. */
   shares({ part }, j, size) {
     const found = new Float64Array(size + 1);
-    this.cells[j].forEach((cell, i) => (found[cell] += part[i]));
+    const cells = this.cells[j];
+    for (let i = 0; i < part.length; i++) found[cells[i]] += part[i];
     return found.slice(1);
   }
 }
