@@ -181,7 +181,7 @@ def test_equal_rows_are_written_once_with_their_weight(models):
     assert sum(json.loads(to_javascript(weighted))["rows"]["weight"]["values"]) == pytest.approx(150)
 
 
-def test_tables_are_written_in_whole_parts_and_older_ones_as_they_are(models, tmp_path):
+def test_tables_are_whole_parts_and_older_ones_decimals(models, tmp_path):
     model = models[3][0]
     tables = json.loads(to_javascript(model))["members"][0]["tables"]
     assert all(isinstance(one, int) for table in tables for one in table["values"])
