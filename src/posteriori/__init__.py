@@ -20,6 +20,7 @@ _NAMES_OF = {
     "ScaledMultinomial",
     "exploring": "explore",
     "networks": "BayesianNetwork StructureSearch learn_network read_network write_network",
+    "joint.counting": "Probability",
     "joint.findings": "Not",
     "persistence": "load save",
     "reporting": "report",
@@ -71,6 +72,7 @@ if _typing.TYPE_CHECKING:  # the same names for type checkers; a test compares t
     from posteriori.fitting.parameter_groups import EM as EM
     from posteriori.fitting.parameter_groups import Columns as Columns
     from posteriori.fitting.parameter_groups import Labels as Labels
+    from posteriori.joint.counting import Probability as Probability
     from posteriori.joint.findings import Not as Not
     from posteriori.networks import BayesianNetwork as BayesianNetwork
     from posteriori.networks import StructureSearch as StructureSearch

@@ -49,9 +49,11 @@ class JointModel(DensityMixin, Estimator):
     Parameters
     ----------
     members : "auto" or list, default "auto"
-        Some of "tree", the Chow-Liu tree, and "trees", a mixture of three trees; "auto" takes both.
+        Some of "tree", the Chow-Liu tree, and "trees", a mixture of six trees, or of three below 500 rows; "auto" takes
+        both.
     bins : int or "auto", default "auto"
-        Number of bins of equal weight into which columns of numbers are cut; "auto": 8, and 16 from 500 rows on.
+        Number of bins of equal weight into which columns of numbers are cut; "auto": 64, 32 below 500 rows, and 16
+        below 250.
     targets : list of str or "all", default ()
         Columns whose pools are fitted at once, and not when they are first asked for; model files hold them.
     keep_rows : bool, default True
@@ -75,15 +77,21 @@ class JointModel(DensityMixin, Estimator):
 
     Notes
     -----
-    The tree has the edges of the most mutual information, if they gain more than a nat per parameter (AIC). The three
-    trees, which EM learns from at most 5,000 rows, share their edges. The weights are those that predict single columns
-    of a fifth of these rows best, given random parts of the other columns. How much a member counts in an answer
-    follows from them by Bayes' rule: by how probable it makes what is known. Within a bin, numbers
-    are spread as in the training rows, on the grid of all training values (whole numbers, or tenths).
+    The tree has the edges of the most mutual information, if they gain more than a nat per parameter (AIC). The other
+    trees, which EM learns from at most 5,000 rows, share its edges. A table is a mixture of several smoothings of the
+    counts of pairs, with the shares that predict held-out rows best; those of the other trees are backed off to those
+    of the tree. The weights are those that predict single columns of a fifth of the rows best, given random parts of
+    the other columns. How much a member counts in an answer follows from them by Bayes' rule: by how probable it makes
+    what is known. Within a bin, numbers are spread as in the training rows, on the grid of all training values (whole
+    numbers, or tenths).
+
+    The order of rows and of columns, units and names change nothing but rounding, and which of two columns or
+    categories that the rows do not tell apart comes first.
 
     A pool is more precise about one column; the answers of the joint model agree with each other.
 
-    Cost: one pass over the rows for the tree, O(n d²); an answer takes O(n Σ_j K_j K_parent(j)).
+    Cost: one pass over the rows, and learning from at most 50,000 of them, O(n d²); an answer takes
+    O(n Σ_j K_j) and O(K_j K_parent(j)) more for each unknown cell.
 
     References
     ----------
@@ -165,9 +173,9 @@ class JointModel(DensityMixin, Estimator):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows: their sums are added. Only of ``members=["tree"]``, as EM needs all rows at once.
+        """Learn from more rows: they are added to the counted rows, from all of which the model learns again.
 
-        The bins and the weights stay those of the first call, and pools are fitted again when they are asked for.
+        The cells and bins stay those of the first call, and pools are fitted again when they are asked for.
         """
         if not self._is_fitted:
             return self.fit(X, y, sample_weight)
@@ -175,7 +183,7 @@ class JointModel(DensityMixin, Estimator):
         return self
 
     def unlearn(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Subtract the sums of rows, as if the model had never learned from them; see `NaiveBayes.unlearn`."""
+        """Subtract rows from those that are counted, and learn again, as if the model had never seen them."""
         self.fitted_ = remove(self._value, X, sample_weight)
         return self
 
@@ -266,7 +274,14 @@ class JointModel(DensityMixin, Estimator):
         -------
         float, dict or PredictiveDensity
             The probability of what is stated. Of a column that stands alone, its distribution: the probability of each
-            category, or the density of numbers; of several a dict of these.
+            category, or the density of numbers; of several a dict of these. A probability is a
+            `posteriori.Probability`: a float with its `standard_error`, and as `rows` the weight of the training rows
+            that are as given.
+
+        Notes
+        -----
+        An answer is the mean of the share among these training rows and of ten rows of the law. Rows that do not know
+        what is asked for are filled in by the law. A model that was saved without rows answers by the law alone.
 
         Raises
         ------
@@ -276,7 +291,7 @@ class JointModel(DensityMixin, Estimator):
         return answers.answer(self._value.law, question)
 
     def probability(self, event: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> float:
-        """Return p(event | given).
+        """Return p(event | given), a float with `standard_error` and `rows`; see `query`.
 
         Parameters
         ----------
@@ -367,7 +382,7 @@ class JointModel(DensityMixin, Estimator):
         draw : bool, default False
             False: the most probable category, and the mean of a number. True: cells are drawn from their distribution
             given the known ones, together; several draws show how uncertain a result is (multiple imputation). The
-            parameters of the joint model are drawn, too, if it keeps its rows: it learns again from rows with random
+            parameters of the joint model are drawn, too, if it counts its rows: it learns again from rows with random
             weights (a Bayesian bootstrap).
         random_state : int, optional
             Seed of the draws.

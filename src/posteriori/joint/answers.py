@@ -11,7 +11,14 @@ from scipy.special import xlogy
 
 from posteriori.joint.copies import keys_of_drawn
 from posteriori.joint.counting import Probability
-from posteriori.joint.findings import bounds_of, likelihood_if_any, likelihoods_of, parts_of, require_probability
+from posteriori.joint.findings import (
+    bounds_of,
+    likelihood_if_any,
+    likelihood_of,
+    likelihoods_of,
+    parts_of,
+    require_probability,
+)
 from posteriori.joint.law import Law
 from posteriori.joint.questions import read_question
 from posteriori.joint.value import FittedJoint
@@ -91,7 +98,9 @@ def _distribution(law: Law, j: int, marginal: Array, given: Mapping[str, Any]) -
     of_law = law.density(j, marginal).probability[0] if j in law.grids else marginal[0]
     p, counts = of_law, law.counts(given, (j,))
     if counts is not None and law.counted is not None:
-        p = counts.mixed(law.counted.shares(counts, j, len(p)), p)
+        of_codes = law.believe(law.of_counted(counts.lacking)).given_others()[j]
+        of_lacking = law.density(j, of_codes).probability if j in law.grids else of_codes
+        p = counts.mixed(law.counted.shares(counts, j, len(p)), of_lacking, p)
     if j in law.grids:
         return PredictiveDensity(law.grids[j].cells, p[np.newaxis], law.schema.names[j])
     rows = 0.0 if counts is None else counts.rows
@@ -118,12 +127,16 @@ def probability(law: Law, event: Mapping[str, Any], given: Mapping[str, Any]) ->
     if not all(likelihood_if_any(law, name, finding).any() for name, finding in event.items()):
         return Probability(0.0, 0.0)
     p = float(np.exp(min(log_probability(law, {**given, **event}) - known, 0.0)))
-    stated = parts_of(law, event)
+    stated, stated_codes = parts_of(law, event), dict(likelihood_of(law, *one) for one in event.items())
     counts = law.counts(given, tuple(stated))
     if counts is None or law.counted is None:
         return Probability(p, 0.0)
-    n_both = float(counts.part @ law.counted.part(stated))
-    return Probability(float(counts.mixed(np.array(n_both), np.array(p))), counts.rows)
+    known_cells = law.of_counted(counts.lacking)
+    with_event = {j: one * stated_codes.get(j, 1.0) for j, one in known_cells.items()}
+    ratio = law.believe(with_event).log_evidence - law.believe(known_cells).log_evidence
+    n_both = counts.part @ law.counted.part(stated)
+    mixed = counts.mixed(np.array([n_both]), np.exp(np.minimum(ratio, 0.0))[:, np.newaxis], np.array([p]))
+    return Probability(float(mixed[0]), counts.rows)
 
 
 def log_probability(law: Law, findings: Mapping[str, Any]) -> float:

@@ -12,6 +12,8 @@ from posteriori.statistics.forests import CodedRows
 from posteriori.support.typing import Array
 
 WEIGHT = 10.0  # rows that the law counts as beside the rows that are counted
+_MOST_FILLED = 300
+_LEAST = 1e-300
 
 
 class Probability(float):
@@ -52,20 +54,32 @@ class Counts:
         """The weight of the rows that are as given, and know what is asked for."""
         return float(self.part @ self.knows)
 
-    def mixed(self, counted: Array, of_law: Array) -> Array:
-        r"""Return the distribution by the rows and by the law, which counts as ten rows and as those that do not know.
+    @property
+    def lacking(self) -> Array:
+        """Some of the rows that are as given, and do not know what is asked for: at most 300, by their places."""
+        found = np.flatnonzero((self.part > 0) & ~self.knows)
+        return found[np.arange(min(len(found), _MOST_FILLED)) * len(found) // max(min(len(found), _MOST_FILLED), 1)]
 
-        .. math:: p(a \mid b) = \frac{n_{ab} + (10 + m)\,q(a \mid b)}{n_b + 10 + m}
+    def mixed(self, counted: Array, of_lacking: Array, of_law: Array) -> Array:
+        r"""Return the distribution by the rows and by the law, which counts as ten rows.
+
+        Rows that do not know what is asked for are filled in by the law given their other cells, because those that
+        know it may be no sample of all.
+
+        .. math:: p(a \mid b) = \frac{n_{ab} + \sum_{i\,\text{lacks}} q(a \mid x_i) + 10\,q(a \mid b)}{n_b + m + 10}
 
         Parameters
         ----------
         counted : ndarray (K,)
             Of the rows that are as given and know what is asked for, the weight with each answer.
+        of_lacking : ndarray (m, K)
+            q(a | x_i) of the rows `lacking`, which stand for all of these.
         of_law : ndarray (K,)
             q(a | b).
         """
-        law = WEIGHT + float(self.part.sum()) - self.rows
-        return np.asarray((counted + law * of_law) / (self.rows + law))
+        lacks = float(self.part.sum()) - self.rows
+        filled = lacks * (self.part[self.lacking] @ of_lacking) / max(float(self.part[self.lacking].sum()), _LEAST)
+        return np.asarray((counted + filled + WEIGHT * of_law) / (self.rows + lacks + WEIGHT))
 
 
 @dataclass(frozen=True)

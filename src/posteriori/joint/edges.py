@@ -16,8 +16,10 @@ _STRENGTHS = (1.0, 8.0)  # rows of the child alone, that each line of a table ge
 _LARGEST_CORRELATION = 0.995
 _PRIOR = 20.0  # rows that have the shares of all groups, in each group
 _STEPS, _PACE = 150, 1.8  # of EM for the shares of tables, and its overrelaxation: below 2 each step still gains
-_FITS = 4  # of the margins
+_FITS = 6  # of the margins
+_STEEPEST = 0.5  # change of λ in a step
 _LEAST_SHARE = 1e-3  # of a candidate
+_FARTHEST = 25.0  # squared score
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -38,9 +40,10 @@ class Axis:
     def kernels(self) -> list[Array]:
         """How a row of each code is spread over the codes by each width, (K, K), in lines that sum to 1."""
         apart = (self.score[:, np.newaxis] - self.score) ** 2
+        room = np.maximum(self.share, _TINY) * np.exp(np.minimum(self.score**2, _FARTHEST) / 2.0)  # width among scores
         found = []
         for width in _WIDTHS:
-            spread = np.exp(-apart / (2.0 * width**2)) * np.maximum(self.share, _TINY)
+            spread = np.exp(-apart / (2.0 * width**2)) * room
             found.append(spread / spread.sum(axis=1, keepdims=True))
         return found
 
@@ -90,14 +93,19 @@ def candidates(counts: Array, parent: Axis, child: Axis, alone: Array, base: Arr
     yield lambda: base
 
 
-def _normal(counts: Array, parent: Axis, child: Axis, alone: Array) -> Array:
-    """Return the table of a normal density of the scores, (K of the parent, K)."""
+def correlation(counts: Array, parent: Axis, child: Axis) -> float:
+    """Return the correlation of the scores of pairs, as far as it is below 0.995."""
     total = max(float(counts.sum()), _TINY)
     lines, columns = counts.sum(axis=1) / total, counts.sum(axis=0) / total
     centred = parent.score - lines @ parent.score, child.score - columns @ child.score
     spread = np.sqrt((lines @ centred[0] ** 2) * (columns @ centred[1] ** 2))
     product = float(centred[0] @ counts @ centred[1]) / total
-    rho = float(np.clip(product / max(spread, _TINY), -_LARGEST_CORRELATION, _LARGEST_CORRELATION))
+    return float(np.clip(product / max(spread, _TINY), -_LARGEST_CORRELATION, _LARGEST_CORRELATION))
+
+
+def _normal(counts: Array, parent: Axis, child: Axis, alone: Array) -> Array:
+    """Return the table of a normal density of the scores, (K of the parent, K)."""
+    rho = correlation(counts, parent, child)
     apart = child.score - rho * parent.score[:, np.newaxis]
     log_ratio = -(apart**2) / (2.0 * (1.0 - rho**2)) + child.score**2 / 2.0  # to the density of the child alone
     found = np.exp(log_ratio - log_ratio.max(axis=1, keepdims=True)) * np.maximum(alone, _TINY)
@@ -167,19 +175,49 @@ def table_of(
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-def with_margins(table: Array, of_parent: Array, alone: Array) -> Array:
-    """Return p(child | parent) near a table, by which the child alone has its distribution again.
+def with_margins(table: Array, of_parent: Array, alone: Array, tilt: Tilt | None = None) -> Array:
+    """Return p(child | parent) near a table, with the distribution of the child alone, and a stated correlation.
 
-    Kernels widen it. Iterative proportional fitting of p(parent, child) sets that back.
+    Kernels widen the distribution of the child, and weaken its dependence on the parent. Iterative proportional fitting
+    of p(parent, child) sets that back.
 
     References
     ----------
     Deming & Stephan, On a least squares adjustment of a sampled frequency table, Annals of Mathematical Statistics 11
-    (1940).
+    (1940). Csiszár, I-divergence geometry of probability distributions, Annals of Probability 3 (1975).
     """
     joint = table * of_parent[:, np.newaxis]
     for _ in range(_FITS):
+        joint = joint if tilt is None else joint * tilt.factor(joint, of_parent, alone)
         joint = joint * (alone / np.maximum(joint.sum(axis=0), _TINY))
         joint *= (of_parent / np.maximum(joint.sum(axis=1), _TINY))[:, np.newaxis]
     lines = joint.sum(axis=1, keepdims=True)
     return np.asarray(np.where(lines > 0, joint / np.maximum(lines, _TINY), alone))
+
+
+@dataclass(frozen=True)
+class Tilt:
+    """The correlation that the scores of two columns of numbers shall have."""
+
+    correlation: float
+    parent: Axis
+    child: Axis
+
+    @classmethod
+    def of(cls, counts: Array, parent: Axis, child: Axis, of_parent: Array, base: Array | None) -> Tilt | None:
+        """Return that of counts, and of some rows of a base if there is one; None unless both columns hold numbers."""
+        if not (parent.is_ordered and child.is_ordered):
+            return None
+        more = 0.0 if base is None else _STRENGTHS[-1] * of_parent[:, np.newaxis] * base
+        return cls(correlation(counts + more, parent, child), parent, child)
+
+    def factor(self, joint: Array, of_parent: Array, alone: Array) -> Array:
+        """Return exp(λ s t) of the scores, (K of the parent, K), with λ by one step of Newton's method."""
+        s, t = self.parent.score, self.child.score
+        means = float(of_parent @ s), float(alone @ t)
+        variance = float(of_parent @ (s - means[0]) ** 2) * float(alone @ (t - means[1]) ** 2)
+        moment = means[0] * means[1] + self.correlation * float(np.sqrt(variance))
+        product, weight = np.outer(s, t), joint / max(float(joint.sum()), _TINY)
+        mean = float((weight * product).sum())
+        step = (moment - mean) / max(float((weight * (product - mean) ** 2).sum()), _TINY)
+        return np.asarray(np.exp(np.clip(step, -_STEEPEST, _STEEPEST) * product))

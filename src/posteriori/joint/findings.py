@@ -243,8 +243,7 @@ def bounds_of(law: Findable, given: Mapping[str, Any] | None) -> dict[int, list[
 def parts_of(law: Findable, findings: Mapping[str, Any]) -> dict[int, Array]:
     """Return of each column, by its position, the part of each cell that is as found, (G,)."""
     found = {}
-    for stated, about in findings.items():
-        name, finding = _by_number(law, stated, about)
+    for name, finding in (_by_number(law, *one) for one in findings.items()):
         j = law.place(name)
         if j not in law.grids:
             found[j] = likelihood_if_any(law, name, finding)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ from posteriori.fitting.recipe import Recipe
 from posteriori.fitting.rows import read_first_rows, read_further_rows
 from posteriori.fitting.update import add as add_rows
 from posteriori.fitting.update import remove as remove_rows
-from posteriori.joint.grids import NumberGrid
+from posteriori.joint.grids import NumberGrid, tail_cuts
 from posteriori.joint.trees import TreeLearner, TreeRows
 from posteriori.joint.value import FittedJoint
+from posteriori.learning.cut_points import binned_schema
 from posteriori.learning.equal_rows import count_rows
 from posteriori.model.beliefs import Tables, likelihood_of_codes
 from posteriori.reading import read_table
@@ -38,6 +40,7 @@ _FEWEST_ROWS = 30  # from which weights are learned
 _SHARE_HELD_OUT = 0.2
 _HIDDEN = (0.0, 0.3, 0.6)  # shares of the other cells that are unknown where a column is asked for
 _PENALTY = 2.0  # rows that say that members are alike
+_FEWEST_IN_TAIL = 8.0  # rows of the outermost bin
 _SAMPLED = 50_000  # rows that show the numbers of a column
 
 
@@ -51,13 +54,27 @@ def fit(recipe: Recipe, X: Any, sample_weight: Any = None) -> FittedJoint:
     rows, _ = count_rows(rows, np.zeros(rows.source.table.n_rows))
     weight = rows.source.weight
     of_columns = _recipe_of_columns(recipe, table.n_rows if weight is None else int(np.count_nonzero(weight)))
-    first = collected(of_columns, rows)
+    first = collected(of_columns, rows, binned=partial(_binned, of_columns))
     columns = learned(of_columns, first)
     grids = _grids(columns.schema, first.rows.source)
     value = FittedJoint(recipe, first.rows.target, columns=columns, grids=grids, members={}, weights={})
     if not value.positions:
         raise ValueError("no column of X has a value that a joint model reads; give it categories or numbers")
     return learned_from(replace(value, counted=value.counter.of_source(first.rows.source)))
+
+
+def _binned(recipe: Recipe, source: LabelledSource) -> Schema:
+    """Return the schema with cut points: bins of equal weight, of which the outermost are cut again and again."""
+    bins = recipe.parameters["bins"]
+    schema = binned_schema(source, dict.fromkeys(source.schema.of_kind("continuous"), bins), recipe.n_jobs)
+    columns = list(schema.columns)
+    for j, (values, weight) in _samples(source).items():
+        cuts = columns[j].cuts
+        if cuts and len(values):
+            ends = tail_cuts(values, weight, bins, _FEWEST_IN_TAIL)
+            further = [one for one in ends.tolist() if not cuts[0] <= one <= cuts[-1] and one > values.min()]
+            columns[j] = replace(columns[j], cuts=tuple(sorted({*cuts, *further})))
+    return replace(schema, columns=tuple(columns))
 
 
 def learned_from(value: FittedJoint) -> FittedJoint:
@@ -253,18 +270,21 @@ def _log_evidence(tables: Tables, rows: TreeRows, codes: Array) -> Array:
 
 def _grids(schema: Schema, source: LabelledSource) -> dict[str, NumberGrid]:
     """Return the numbers of the bins of each column, by sampled rows."""
+    columns = {j: column for j, column in enumerate(schema.columns) if column.is_binned and not column.valueless}
+    found = _samples(source)
+    return {one.name: NumberGrid.of(*found[j], one.cuts or ()) for j, one in columns.items()}
+
+
+def _samples(source: LabelledSource) -> dict[int, tuple[Array, Array]]:
+    """Return the numbers of each column in sampled rows, and their weights, by the position of the column."""
     n = source.table.n_rows
     places = np.sort(generator(0).permutation(n)[:_SAMPLED])
     source = sampled_source(source, places, np.zeros(len(places), np.int64)) if n > _SAMPLED else source
-    parts = list(source.stream(_numbers, "reading"))
-    cells, weight = (np.concatenate(each) for each in zip(*parts, strict=True))
+    cells, weight = (np.concatenate(each) for each in zip(*source.stream(_numbers, "reading"), strict=True))
     found = {}
-    for k, j in enumerate(schema.of_kind("continuous")):
-        column = schema.columns[j]
-        if column.is_binned and not column.valueless:
-            known = ~np.isnan(cells[:, k]) & (weight > 0)
-            values = np.asarray(cells[known, k], np.float64)
-            found[column.name] = NumberGrid.of(values, weight[known], column.cuts or ())
+    for k, j in enumerate(source.schema.of_kind("continuous")):
+        known = ~np.isnan(cells[:, k]) & (weight > 0)
+        found[j] = np.asarray(cells[known, k], np.float64), weight[known]
     return found
 
 

@@ -17,7 +17,7 @@ _PSEUDO = 1.0  # rows for each cell of a bin, which are spread over its cells by
 
 _LEAST = float(np.log(np.finfo(np.float64).tiny))
 
-_TAIL, _FEWEST_IN_TAIL = 160, 2.0  # the share of the rows in an outermost cell is 1/160, and rows in the last one
+_TAIL, _FEWEST_IN_TAIL = 80, 2.0  # twice the share of the rows in an outermost cell is 1/160, and rows in the last one
 
 _BEYOND = 0.01  # of the width of a usual cell: that of the cells outside of all training rows, in this spreading
 
@@ -38,7 +38,7 @@ class NumberGrid:
         """Return the grid of some numbers with the cut points of bins."""
         if values.min() == values.max():
             return cls(NumberCells(values[:1], values[:1]), np.zeros(1, np.int64), np.ones(1))
-        ends = np.concatenate([np.asarray(cuts, np.float64), _tail_cuts(values, weight)])
+        ends = np.concatenate([np.asarray(cuts, np.float64), tail_cuts(values, weight, _TAIL, _FEWEST_IN_TAIL)])
         cells = _split(cells_of(values, weight), np.unique(ends))
         code = np.searchsorted(cuts, cells.centre, side="right")
         return cls(cells, code, np.zeros(len(cells))).spread_by(np.bincount(cells.nearest(values), weight, len(cells)))
@@ -129,13 +129,16 @@ class NumberGrid:
         return drawn
 
 
-def _tail_cuts(values: Array, weight: Array) -> Array:
-    """Return cuts within the outermost cells, each of which leaves half of the rows beyond the one before it."""
+def tail_cuts(values: Array, weight: Array, n_cells: float, fewest: float) -> Array:
+    """Return cuts within the outermost of cells of equal weight, each of which leaves half of the rows beyond it.
+
+    The last one leaves `fewest` rows or more.
+    """
     distinct, place = np.unique(values, return_inverse=True)
     below = np.cumsum(np.bincount(place, weight))[:-1]
     n, found = float(weight.sum()), []
-    beyond = n / _TAIL
-    while beyond >= _FEWEST_IN_TAIL:
+    beyond = n / (2.0 * n_cells)
+    while beyond >= fewest and len(distinct) > 1:
         for rows in (beyond, n - beyond):
             k = int(np.clip(np.searchsorted(below, rows), 0, len(distinct) - 2))
             found.append(distinct[k] / 2.0 + distinct[k + 1] / 2.0)

@@ -12,7 +12,7 @@ import numpy as np
 from posteriori.joint.counting import CountedRows, Counts
 from posteriori.joint.findings import parts_of
 from posteriori.joint.grids import NumberGrid
-from posteriori.model.beliefs import Beliefs, Tables
+from posteriori.model.beliefs import Beliefs, Tables, likelihood_of_codes
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.support.checks import check_equal, require
 from posteriori.support.suggestions import closest
@@ -91,6 +91,16 @@ class Law:
     def counts(self, given: Mapping[str, Any], asked: tuple[int, ...]) -> Counts | None:
         """Return the training rows that are as given, with those that know some columns; None if none are kept."""
         return None if self.counted is None else self.counted.given(parts_of(self, given), asked)
+
+    def of_counted(self, rows: Array) -> dict[int, Array]:
+        """Return the likelihoods of what some counted rows know, by their places: of each column, (m, K)."""
+        assert self.counted is not None
+        found = {}
+        for j, size in self.sizes.items():
+            codes = self.counted.codes(j)[rows]
+            bins = np.concatenate([[0], self.grids[j].code + 1])[codes] if j in self.grids else codes
+            found[j] = likelihood_of_codes(bins, size)
+        return found
 
     def in_blocks(self, n: int, of_rows: Callable[[slice], Any]) -> list[Any]:
         """Return the results of a function of parts of rows that fit into the cache."""

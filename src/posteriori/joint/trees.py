@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.special import xlogy
 
-from posteriori.joint.edges import Axis, axis_of, learned_mixture, smoothed_shares, table_of, with_margins
+from posteriori.joint.edges import Axis, Tilt, axis_of, learned_mixture, smoothed_shares, table_of, with_margins
 from posteriori.model.beliefs import Tables, likelihood_of_codes
 from posteriori.statistics.forests import CanonicalOrder, CodedRows
 from posteriori.support.typing import Array
@@ -329,7 +329,10 @@ class TreeLearner:
             if filled is None and has_gaps[[j, above]].any():
                 alone[j] = np.einsum("zk,zkl->zl", alone[above], found)
             else:
-                found = np.stack([with_margins(*one) for one in zip(found, alone[above], alone[j], strict=True)])
+                of_lines = zip(weighted, alone[above], strict=True)
+                tilts = [Tilt.of(one, axes[above], axes[j], p, backed_off) for one, p in of_lines]
+                each = zip(found, alone[above], alone[j], tilts, strict=True)
+                found = np.stack([with_margins(*one) for one in each])
             tables.append(found)
         of_z = known.of_z + (0.0 if filled is None else filled.of_z) + 1.0
         positions = tuple(self.rows.positions[j] for j in self.parents)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -69,8 +69,6 @@ class CellCounter:
 @dataclass(frozen=True)
 class FittedJoint(FittedValue):
     """The columns, the rows in cells, which are all that is learned from, the members, and their weights."""
-
-    KEPT_OF_ROWS: ClassVar = "the cells of up to 200,000 rows, numbers within about a hundredth of them"
 
     columns: Fitted  # each by itself: the schema, the ranges and the sums
     grids: Mapping[str, NumberGrid]  # of each column of numbers

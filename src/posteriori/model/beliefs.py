@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -84,8 +85,8 @@ class Tables:
     @property
     def n_parameters(self) -> int:
         """The number of free parameters: of p(z), and of each line of a table one less than its codes."""
-        of_lines = [int(np.prod(one.shape[:-1])) * (one.shape[-1] - 1) for one in self.tables]
-        return len(self.log_prior) - 1 + sum(of_lines)
+        of_lines = (math.prod(one.shape[:-1]) * (one.shape[-1] - 1) for one in self.tables)
+        return int(len(self.log_prior) - 1 + sum(of_lines))
 
     def check(self) -> None:
         """Raise ValueError unless the tables, which may come from a file, are a forest of distributions."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -52,6 +52,8 @@ class CodedRows:
     component : ndarray (m,)
     weight : ndarray (m,)
     """
+
+    KEPT_OF_ROWS: ClassVar = "the cells of up to 200,000 rows, of numbers the place among some hundred of cells"
 
     cardinalities: tuple[int, ...]
     n_components: int
