@@ -57,6 +57,15 @@ def odd_table(n=600):
     )
 
 
+def table_with_gaps(n=1200):
+    """Return columns with more gaps than are filled in, which depend on other columns."""
+    rng = np.random.default_rng(1)
+    table = odd_table(n).select("amount", "whole", "flag", "many")
+    lacks = [rng.random(n) < 0.2 + 0.5 * table["flag"].to_numpy() for _ in range(3)]
+    gaps = zip(("amount", "whole", "many"), lacks, strict=True)
+    return table.with_columns(pl.when(~pl.Series(one)).then(name).alias(name) for name, one in gaps)
+
+
 ODD = "<script>alert(1)</script>"
 
 
@@ -87,6 +96,10 @@ def models():
         ),
         (po.JointModel(members=["tree"]).fit(odd.select("amount")), [{}, {"amount": [1, 2]}]),
         (po.JointModel().fit(odd.select(ODD)), [{}, {ODD: ["R&D"]}]),
+        (
+            po.JointModel().fit(table_with_gaps()),
+            [{}, {"flag": [True]}, {"whole": [2, 7], "flag": [False]}, {"amount": [0, 0], "whole": 4}],
+        ),
     ]
 
 
@@ -173,12 +186,18 @@ const result = [...answers.map((one) => Array.from(one)), model.rowsGiven(given.
     assert models[0][0].probability(of_python(event, law), known) != pytest.approx(probability[0], abs=1e-4)
 
 
-def test_equal_rows_are_written_once_with_their_weight(models):
+def test_equal_complete_rows_are_written_once(models):
     rows = json.loads(to_javascript(models[3][0]))["rows"]  # of one column of three categories
     assert len(rows["cells"][0]) == 3
     assert sum(rows["weight"]["values"]) == 600
     weighted = po.JointModel().fit(odd_table(), sample_weight=np.full(600, 0.25))
     assert sum(json.loads(to_javascript(weighted))["rows"]["weight"]["values"]) == pytest.approx(150)
+
+
+def test_more_rows_lack_a_column_than_are_filled_in(models):
+    law = models[4][0]._value.law
+    counts = law.counts({"flag": True}, (law.place("amount"),))
+    assert len(counts.lacking) < (~counts.knows & (counts.part > 0)).sum()
 
 
 def test_tables_are_whole_parts_and_older_ones_decimals(models, tmp_path):
@@ -202,7 +221,17 @@ def test_probabilities_are_those_of_python(models, tmp_path):
         ({"species": ["Gentoo"]}, {"body_mass_g": [4800, None]}),
         ({"body_mass_g": [3000, 4000], "sex": ["male"]}, {"island": ["Dream", "Biscoe"]}),
     ]
-    model, law = models[0][0], models[0][0]._value.law
+    of_gaps = [
+        ({"amount": [0, 1], "many": ["c3", "c4"]}, {"flag": [True]}),
+        ({"whole": [0, 3]}, {}),
+        ({"flag": [True], "amount": [1, None]}, {"whole": [1, 6]}),
+    ]
+    for model, asked in ((models[0][0], events), (models[4][0], of_gaps)):
+        assert_probabilities(model, asked, tmp_path)
+
+
+def assert_probabilities(model, events, folder):
+    law = model._value.law
     script = """
 const { standardError } = await import("./posteriori.mjs");
 const model = load(given.file);
@@ -211,7 +240,7 @@ const result = given.events.map(([event, known]) => {
   return [p, rows, standardError(p, rows)];
 });
 """
-    found = in_node(script, {"file": to_javascript(model), "events": events}, tmp_path)
+    found = in_node(script, {"file": to_javascript(model), "events": events}, folder)
     answers = [model.probability(of_python(a, law), of_python(b, law)) for a, b in events]
     assert all(isinstance(one, Probability) and one.rows > 0 for one in answers)
     assert_allclose(found, [[float(one), one.rows, one.standard_error] for one in answers], rtol=0, atol=1e-9)

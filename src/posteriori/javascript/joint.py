@@ -88,12 +88,17 @@ def _table(table: Array) -> dict[str, Any]:
 
 
 def _rows(law: Law, counted: CountedRows) -> dict[str, Any]:
-    """Return the cells of each column of the distinct rows, from 1 and 0 where missing, and their weights."""
+    """Return the cells of each column of the rows, from 1 and 0 where missing, and the weights of the rows.
+
+    Equal rows are written once, unless they have gaps: the order of these chooses which are filled in, of very many.
+    """
     cells = np.column_stack([counted.codes(j) for j in law.columns])
-    distinct, place = np.unique(cells, axis=0, return_inverse=True)
-    weight = np.bincount(place.ravel(), counted.rows.weight, len(distinct))
-    is_whole = bool((weight == np.rint(weight)).all())
-    return {"cells": distinct.T.tolist(), "weight": written_array(_whole(weight) if is_whole else weight)}
+    is_complete, weight = (cells > 0).all(axis=1), counted.rows.weight
+    distinct, place = np.unique(cells[is_complete], axis=0, return_inverse=True)
+    merged = np.bincount(place.ravel(), weight[is_complete], len(distinct))
+    written, weights = np.concatenate([distinct, cells[~is_complete]]), np.append(merged, weight[~is_complete])
+    is_whole = bool((weights == np.rint(weights)).all())
+    return {"cells": written.T.tolist(), "weight": written_array(_whole(weights) if is_whole else weights)}
 
 
 def _whole(values: Array) -> Array:

@@ -1,11 +1,12 @@
 // One distribution of all columns: a mixture of forests of tables, of which any column may be known in part, and
 // counted training rows beside it.
 
-import { logSum, numbersOf } from "./arrays.js";
+import { kept, logSum, numbersOf } from "./arrays.js";
 import { CountedRows } from "./counting.js";
 import { NumberCells, PredictiveDensity } from "./predictive.js";
 
 const LOG_LEAST = Math.log(2 ** -1022);
+const MOST_KEPT = 4000; // counted rows whose gaps stay filled in
 
 /** Divide numbers by the largest one, and return the log of it. */
 function scaleToPeak(values) {
@@ -36,8 +37,8 @@ class Forest {
   }
 
   /**
-   * Return log p(z, what is known) of one component, and p(column | z, what is known) of each column: two sweeps of
-   * messages, to the roots and back (Pearl 1988, chapter 4).
+   * Return log p(z, what is known) of one component, and a function that returns p(column | z, what is known) of each
+   * column: two sweeps of messages, to the roots and back (Pearl 1988, chapter 4).
    */
   ofComponent(z, likelihoods) {
     const own = this.columns.map((column) => likelihoods[column]);
@@ -47,11 +48,12 @@ class Forest {
     for (let j = own.length - 1; j >= 0; j--) {
       const parent = this.parents[j];
       const message = new Float64Array(parent < 0 ? 1 : this.sizes[parent]);
-      const start = z * message.length * this.sizes[j];
-      for (let k = 0; k < message.length; k++) {
-        for (let l = 0; l < this.sizes[j]; l++) {
-          message[k] += this.tables[j][start + k * this.sizes[j] + l] * own[j][l] * below[j][l];
-        }
+      const [size, table] = [this.sizes[j], this.tables[j]];
+      for (let l = 0; l < size; l++) {
+        const weight = own[j][l] * below[j][l];
+        if (weight === 0) continue; // of a known cell all codes but one
+        const start = z * message.length * size + l;
+        for (let k = 0; k < message.length; k++) message[k] += table[start + k * size] * weight;
       }
       log += scaleToPeak(message);
       sent[j] = message;
@@ -59,7 +61,7 @@ class Forest {
       for (let k = 0; k < message.length; k++) below[parent][k] *= message[k];
       log += scaleToPeak(below[parent]);
     }
-    return { log, marginals: log === -Infinity ? null : this.marginals(z, own, below, sent) };
+    return { log, marginals: () => this.marginals(z, own, below, sent) };
   }
 
   marginals(z, own, below, sent) {
@@ -73,6 +75,7 @@ class Forest {
       }
       const reached = new Float64Array(size);
       for (let k = 0; k < sent[j].length; k++) {
+        if (own[parent][k] === 0) continue;
         const around = above[parent][k] * own[parent][k] * this.ofSiblings(j, k, below, sent);
         for (let l = 0; l < size; l++) reached[l] += around * this.tables[j][start + k * size + l];
       }
@@ -113,6 +116,18 @@ class JointColumn {
     const found = this.cells ? this.ofRange(finding) : this.ofCategories(finding);
     if (found.some((one) => one > 0)) return found;
     throw new RangeError(`no cell of "${this.name}" can be ${this.inWords(finding)}; state another value or range`);
+  }
+
+  /** Return the code of a cell, from 1; 0 where missing. */
+  codeOf(cell) {
+    return this.cells && cell ? this.code[cell - 1] + 1 : cell;
+  }
+
+  /** Return the likelihood of a code, from 1; of an unknown cell, whose code is 0, it is 1 of all. */
+  ofCode(code) {
+    const found = new Float64Array(this.size).fill(code ? 0 : 1);
+    if (code) found[code - 1] = 1;
+    return found;
   }
 
   ofCategories(finding) {
@@ -205,6 +220,7 @@ export class JointModel {
     const sizes = this.columns.map(({ size }) => size);
     this.members = written.members.map((one) => new Forest(one, Math.log(one.weight), sizes, written.floor));
     this.counted = written.rows && new CountedRows(written.rows); // null if the model keeps no rows
+    this.filled = kept(MOST_KEPT, ([i]) => this.believe(this.likelihoodsOfRow(i)).marginals);
   }
 
   /** Return the place of a column; an error if there is none. */
@@ -233,20 +249,39 @@ export class JointModel {
    */
   query(given = {}) {
     const known = this.findings(given);
-    const likelihoods = this.columns.map((column) => {
-      return known.has(column.name) ? column.likelihood(known.get(column.name)) : new Float64Array(column.size).fill(1);
-    });
-    const found = this.members.flatMap((forest) => {
-      return Array.from(forest.logPrior, (_, z) => ({ forest, ...forest.ofComponent(z, likelihoods) }));
-    });
+    return this.believe(
+      this.columns.map((column) => {
+        return known.has(column.name) ? column.likelihood(known.get(column.name)) : column.ofCode(0);
+      }),
+    );
+  }
+
+  /** Return the same of the likelihoods of the codes of each column. */
+  believe(likelihoods) {
+    const found = this.ofComponents(likelihoods);
     const logEvidence = logSum(found.map(({ log }) => log));
     const marginals = this.columns.map(({ size }) => new Float64Array(size));
     for (const { forest, log, marginals: given } of found) {
       const share = Math.exp(log - logEvidence);
       if (!(share > 0)) continue;
-      given.forEach((one, j) => one.forEach((p, k) => (marginals[forest.columns[j]][k] += share * p)));
+      given().forEach((one, j) => one.forEach((p, k) => (marginals[forest.columns[j]][k] += share * p)));
     }
     return { logEvidence, marginals };
+  }
+
+  ofComponents(likelihoods) {
+    return this.members.flatMap((forest) => {
+      return Array.from(forest.logPrior, (_, z) => ({ forest, ...forest.ofComponent(z, likelihoods) }));
+    });
+  }
+
+  logEvidence(likelihoods) {
+    return logSum(this.ofComponents(likelihoods).map(({ log }) => log));
+  }
+
+  /** Return the likelihoods of what a counted row knows. */
+  likelihoodsOfRow(i) {
+    return this.columns.map((column, j) => column.ofCode(column.codeOf(this.counted.cells[j][i])));
   }
 
   /**
@@ -274,7 +309,17 @@ export class JointModel {
     const parts = this.parts(stated);
     const counts = this.counted.given(this.parts(known), [...parts.keys()]);
     const ofEvent = this.counted.part(parts);
-    return counts.mixed(counts.part.reduce((sum, one, i) => sum + one * ofEvent[i], 0), p);
+    const nBoth = counts.part.reduce((sum, one, i) => sum + one * ofEvent[i], 0);
+    const ofCodes = new Map([...stated].map(([name, finding]) => [this.place(name), this.byName.get(name).likelihood(finding)]));
+    const ofLacking = counts.lacking.reduce((sum, i, at) => sum + counts.share[at] * this.ofRow(i, ofCodes), 0);
+    return counts.mixed(nBoth, ofLacking, p);
+  }
+
+  /** Return by the law p(event | what a counted row knows), of an event as likelihoods by column. */
+  ofRow(i, event) {
+    const known = this.likelihoodsOfRow(i);
+    const both = known.map((one, j) => (event.has(j) ? event.get(j).map((p, k) => p * one[k]) : one));
+    return Math.min(Math.exp(this.logEvidence(both) - this.logEvidence(known)), 1);
   }
 
   /**
@@ -300,6 +345,12 @@ export class JointModel {
     const ofLaw = column.ofCells(ofCodes);
     if (!this.counted) return ofLaw;
     const counts = this.counted.given(this.parts(known), [j]);
-    return this.counted.shares(counts, j, column.nCells).map((one, g) => counts.mixed(one, ofLaw[g]));
+    const filled = new Float64Array(column.size);
+    counts.lacking.forEach((i, at) => {
+      this.filled([i])[j].forEach((p, k) => (filled[k] += counts.share[at] * p));
+    });
+    const ofLacking = column.ofCells(filled);
+    const shares = this.counted.shares(counts, j, column.nCells);
+    return shares.map((one, g) => counts.mixed(one, ofLacking[g], ofLaw[g]));
   }
 }
