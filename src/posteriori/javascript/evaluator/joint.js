@@ -220,7 +220,7 @@ export class JointModel {
     const sizes = this.columns.map(({ size }) => size);
     this.members = written.members.map((one) => new Forest(one, Math.log(one.weight), sizes, written.floor));
     this.counted = written.rows && new CountedRows(written.rows); // null if the model keeps no rows
-    this.filled = kept(MOST_KEPT, ([i]) => this.believe(this.likelihoodsOfRow(i)).marginals);
+    this.filled = kept(MOST_KEPT, ([i]) => this.believe(this.likelihoodsOfRow(i)));
   }
 
   /** Return the place of a column; an error if there is none. */
@@ -317,9 +317,8 @@ export class JointModel {
 
   /** Return by the law p(event | what a counted row knows), of an event as likelihoods by column. */
   ofRow(i, event) {
-    const known = this.likelihoodsOfRow(i);
-    const both = known.map((one, j) => (event.has(j) ? event.get(j).map((p, k) => p * one[k]) : one));
-    return Math.min(Math.exp(this.logEvidence(both) - this.logEvidence(known)), 1);
+    const both = this.likelihoodsOfRow(i).map((one, j) => (event.has(j) ? event.get(j).map((p, k) => p * one[k]) : one));
+    return Math.min(Math.exp(this.logEvidence(both) - this.filled([i]).logEvidence), 1);
   }
 
   /**
@@ -347,7 +346,7 @@ export class JointModel {
     const counts = this.counted.given(this.parts(known), [j]);
     const filled = new Float64Array(column.size);
     counts.lacking.forEach((i, at) => {
-      this.filled([i])[j].forEach((p, k) => (filled[k] += counts.share[at] * p));
+      this.filled([i]).marginals[j].forEach((p, k) => (filled[k] += counts.share[at] * p));
     });
     const ofLacking = column.ofCells(filled);
     const shares = this.counted.shares(counts, j, column.nCells);
