@@ -10,7 +10,8 @@ const MOST_KEPT = 4000; // counted rows whose gaps stay filled in
 
 /** Divide numbers by the largest one, and return the log of it. */
 function scaleToPeak(values) {
-  const peak = Math.max(...values);
+  let peak = values[0];
+  for (let k = 1; k < values.length; k++) if (values[k] > peak) peak = values[k];
   if (peak > 0) for (let k = 0; k < values.length; k++) values[k] /= peak;
   return Math.log(peak);
 }
