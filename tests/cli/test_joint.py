@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.datasets import load_penguins
+from posteriori.facts.joint import joint_answer
 from tests.cli.command_line import CommandLine
 
 COMMAND_LINE = CommandLine(replaces=True, details=False)
@@ -267,12 +268,52 @@ def test_query_answers_as_the_library_does(model):
     event = "P(species = Gentoo | body_mass_g > 5000, island in (Biscoe, Dream))"
     assert json.loads(succeeds("query", model, event, "--json"))["probability"] == loaded.query(event)
     assert succeeds("query", model, event).startswith(f"{event} = {loaded.query(event):.3f}"[:-1])
-    both = json.loads(succeeds("query", model, "P(sex, body_mass_g | species = Gentoo)", "--json"))["marginals"]
+    facts = json.loads(succeeds("query", model, "P(sex, body_mass_g | species = Gentoo)", "--json"))
+    both = facts["marginals"]
     expected = loaded.query("P(sex, body_mass_g | species = Gentoo)")
     assert both["sex"] == expected["sex"]
     assert both["body_mass_g"]["mean"] == expected["body_mass_g"].mean[0]
     assert both["body_mass_g"]["quantiles"]["0.5"] == expected["body_mass_g"].median[0]
-    assert "mean" in succeeds("query", model, "P(sex, body_mass_g | species = Gentoo)")
+    assert facts["standard_error"] == {"sex": {state: p.standard_error for state, p in expected["sex"].items()}}
+    assert facts["rows"] == {"sex": expected["sex"]["male"].rows, "body_mass_g": 123.0}
+    words = succeeds("query", model, "P(sex, body_mass_g | species = Gentoo)")
+    assert "mean" in words
+    assert words.splitlines()[-1] == "from 119 to 123 training rows"
+
+
+def test_query_prints_standard_errors_and_training_rows(model):
+    loaded = po.load(model)
+    event = "P(sex = male | species = Chinstrap, body_mass_g > 3800)"
+    found, facts = loaded.query(event), json.loads(succeeds("query", model, event, "--json"))
+    assert (facts["rows"], facts["standard_error"]) == (found.rows, found.standard_error)
+    assert (
+        succeeds("query", model, event)
+        == f"{event} = {found:.3f} ± {found.standard_error:.3f}, from 23 training rows\n"
+    )
+    rare = succeeds("query", model, "P(sex = male | species = Adelie, body_mass_g > 4600)")
+    assert ", from 5 training rows\nOnly 5 training rows are like that; the answer leans on the model." in rare
+    several = succeeds("query", model, "P(sex, island | species = Adelie, body_mass_g > 4600)")
+    assert several.endswith(
+        "from 5 training rows\nOnly 5 training rows are like that; the answers lean on the model.\n"
+    )
+    none = succeeds("query", model, "P(sex = male | species = Gentoo, island = Torgersen)")
+    assert none.endswith(", from the model alone\nNo training row is like that.\n")
+    assert succeeds("query", model, "P(body_mass_g > 100000)") == "P(body_mass_g > 100000) = 0\n"
+
+
+def test_query_without_kept_rows_has_no_standard_error(model, tmp_path):
+    succeeds("fit", "penguins.csv", "--target", "species", "--model", "nb", "-o", tmp_path / "nb.posteriori")
+    for asked in ("P(island = Dream | species = Adelie)", "P(island | species = Adelie)"):
+        facts = json.loads(succeeds("query", tmp_path / "nb.posteriori", asked, "--json"))
+        assert not {"rows", "standard_error"} & set(facts)
+        words = succeeds("query", tmp_path / "nb.posteriori", asked)
+        assert "±" not in words
+        assert "training row" not in words
+    without = po.JointModel()
+    without.fitted_ = po.load(model).fitted_.without_kept_rows()
+    facts = joint_answer(without, "P(island = Dream | species = Adelie)")
+    assert facts == {"probability": float(without.query("P(island = Dream | species = Adelie)"))}
+    assert set(joint_answer(without, "P(island | species = Adelie)")) == {"marginals"}
 
 
 def test_query_of_all_columns_leaves_out_what_is_known(model):

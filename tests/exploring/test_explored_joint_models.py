@@ -13,11 +13,12 @@ from posteriori.exploring import explore
 from posteriori.joint.findings import likelihoods_of
 from tests.cli.command_line import CommandLine
 from tests.exploring.browser import address_of
-from tests.javascript.test_joint import ODD, odd_table, of_python
+from tests.javascript.test_joint import ODD, distribution_of, odd_table, of_python, within, without_rows
 
 CARDS = """Object.fromEntries([...document.querySelectorAll('.card')].map((card) => [
   card.querySelector('h3').textContent,
   { bars: [...card.querySelectorAll('[data-value]')].map((b) => [b.title, Number(b.dataset.value)]),
+    labels: [...card.querySelectorAll('[data-value]')].map((b) => b.getAttribute('aria-label')),
     moments: { ...(card.querySelector('.moments')?.dataset ?? {}) }, shift: Number(card.dataset.shift) }]))"""
 
 
@@ -43,28 +44,76 @@ def rarity(browser):
 
 
 def assert_cards(browser, model, known):
-    """Check p(known), every category, the moments of numbers, and that the bars of a histogram sum to 1."""
+    """Check p(known), the training rows, every category, the moments of numbers, and that bars sum to 1."""
     law = model._value.law
-    beliefs = law.believe(likelihoods_of(law, of_python(known, law)))
+    given = of_python(known, law)
+    beliefs = law.believe(likelihoods_of(law, given))
     marginals, alone = beliefs.marginals(), law.believe(likelihoods_of(law, {})).marginals()
-    assert rarity(browser) == pytest.approx(beliefs.log_evidence[0], abs=1e-9)
+    try:
+        log_p = np.log(model.probability(given))
+    except ValueError:  # a single number, of which the law has the density
+        log_p = beliefs.log_evidence[0]
+    assert rarity(browser) == pytest.approx(log_p, abs=1e-9)
+    rows = "Number(document.getElementById('training-rows').dataset.rows)"
+    assert browser.value(rows) == pytest.approx(law.counts(given, ()).rows, abs=1e-9)
     cards = browser.value(CARDS)
     assert list(cards) == law.names
     for j, (name, shown) in zip(law.columns, cards.items(), strict=True):
-        p = marginals[j][0]
-        assert shown["shift"] == pytest.approx(np.abs(p - alone[j][0]).sum() / 2, abs=1e-9)
+        assert shown["shift"] == pytest.approx(np.abs(marginals[j][0] - alone[j][0]).sum() / 2, abs=1e-9)
         values = [value for _, value in shown["bars"]]
         assert sum(values) == pytest.approx(1.0, abs=1e-9)
         if j not in law.grids:
             titles = [title for title, _ in shown["bars"]]
             texts = [str(one).lower() if isinstance(one, bool) else str(one) for one in law.categories(j)]
-            assert_allclose([values[titles.index(text)] for text in texts], p, rtol=0, atol=1e-9)
+            found = [values[titles.index(text)] for text in texts]
+            p = within(model, given, name) if name in known else list(distribution_of(model, given, name).values())
+            assert_allclose(found, p, rtol=0, atol=1e-9)
         elif name not in known:
-            density = law.density(j, marginals[j])
+            density = distribution_of(model, given, name)
             width = float(density.cells.high[-1] - density.cells.low[0]) or 1.0
             wanted = [density.mean[0], *density.interval(0.8)[0]]
             found = [float(shown["moments"][one]) for one in ("mean", "low", "high")]
             assert_allclose(found, wanted, rtol=0, atol=1e-9 * width)
+
+
+def training_rows(browser):
+    return browser.value("document.getElementById('training-rows').textContent")
+
+
+def test_the_page_shows_training_rows_and_standard_errors(browser, pages):
+    model, path = pages["penguins"]
+    known = {"species": ["Adelie"], "sex": ["male"]}
+    browser.open(address_of(path, known=known))
+    assert_cards(browser, model, known)
+    assert training_rows(browser) == "73 training rows are like that."
+    island = model.query("P(island | species = Adelie, sex = male)")["Biscoe"]
+    label = browser.value(CARDS)["island"]["labels"][0]
+    error = float(label.split("±")[1].split(",")[0])
+    assert error == pytest.approx(100 * island.standard_error, abs=0.1)
+    shown = browser.value(CARDS)["body_mass_g"]["bars"]
+    title, p = shown[5]
+    se = 100 * np.sqrt(p * (1 - p) / (73 + 11))
+    assert float(title.split("±")[1]) == pytest.approx(se, abs=0.1)
+    browser.click(".known-bar .line button")
+    assert training_rows(browser) == ""
+    known = {"species": ["Adelie"], "body_mass_g": [4600, None]}
+    browser.open(address_of(path, known=known))
+    assert_cards(browser, model, known)
+    assert training_rows(browser) == "Only 7 training rows are like that; the answers lean on the model."
+    browser.open(address_of(path, known={"species": ["Gentoo"], "island": ["Torgersen"]}))
+    assert training_rows(browser) == "No training row is like that; the answers are the model's alone."
+    assert browser.complaints == []
+
+
+def test_a_model_without_rows_shows_none(browser, pages, tmp_path):
+    model = without_rows(pages["penguins"][0])
+    explore(model, path=tmp_path / "page.html")
+    browser.open(address_of(tmp_path / "page.html", known={"sex": ["male"]}))
+    assert training_rows(browser) == ""
+    titles = browser.value(CARDS)["body_mass_g"]["bars"]
+    assert all("±" not in title for title, _ in titles)
+    assert "ten rows" not in browser.value("document.querySelector('.lead').textContent")
+    assert browser.complaints == []
 
 
 def test_clicks_set_and_remove_values_sets_and_ranges(browser, pages):

@@ -1,6 +1,7 @@
 """Joint models in JavaScript: every marginal, density and probability is that of Python."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -11,7 +12,10 @@ import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.javascript import joint as written
 from posteriori.javascript import to_javascript
+from posteriori.joint import answers as of_law
+from posteriori.joint.counting import Probability
 from posteriori.joint.findings import likelihoods_of
+from posteriori.joint.trees import PARTS
 from tests.javascript.engines import in_node
 
 SCRIPT = """
@@ -19,10 +23,16 @@ const result = given.map(({ file, cases }) => {
   const model = load(file);
   return cases.map((known) => {
     const { logEvidence, marginals } = model.query(known);
-    const found = model.marginals(known);
     const of = (one) => [one.mean, one.sd, ...one.interval(0.8)];
-    const densities = model.columns.filter(({ cells }) => cells).map(({ name }) => [name, of(found[name])]);
-    return { logEvidence, marginals: marginals.map((p) => Array.from(p)), densities: Object.fromEntries(densities) };
+    const found = Object.entries(model.marginals(known));
+    const shown = found.map(([name, one]) => [name, model.byName.get(name).cells ? of(one) : Array.from(one)]);
+    const rows = model.columns.map(({ name }) => [name, model.rowsGiven(known, [name])]);
+    return {
+      logEvidence,
+      marginals: marginals.map((p) => Array.from(p)),
+      answers: Object.fromEntries(shown),
+      rows: Object.fromEntries(rows),
+    };
   });
 });
 """
@@ -45,6 +55,15 @@ def odd_table(n=600):
             "constant number": np.full(n, 2.5),
         }
     )
+
+
+def table_with_gaps(n=1200):
+    """Return columns with more gaps than are filled in, which depend on other columns."""
+    rng = np.random.default_rng(1)
+    table = odd_table(n).select("amount", "whole", "flag", "many")
+    lacks = [rng.random(n) < 0.2 + 0.5 * table["flag"].to_numpy() for _ in range(3)]
+    gaps = zip(("amount", "whole", "many"), lacks, strict=True)
+    return table.with_columns(pl.when(~pl.Series(one)).then(name).alias(name) for name, one in gaps)
 
 
 ODD = "<script>alert(1)</script>"
@@ -77,6 +96,10 @@ def models():
         ),
         (po.JointModel(members=["tree"]).fit(odd.select("amount")), [{}, {"amount": [1, 2]}]),
         (po.JointModel().fit(odd.select(ODD)), [{}, {ODD: ["R&D"]}]),
+        (
+            po.JointModel().fit(table_with_gaps()),
+            [{}, {"flag": [True]}, {"whole": [2, 7], "flag": [False]}, {"amount": [0, 0], "whole": 4}],
+        ),
     ]
 
 
@@ -86,6 +109,21 @@ def of_python(case, law):
         name: (tuple(one) if law.place(name) in law.grids else set(one)) if isinstance(one, list) else one
         for name, one in case.items()
     }
+
+
+def distribution_of(model, given, name):
+    """Return the distribution of a column as a query has it, by the counted rows and the law."""
+    law = model._value.law
+    marginal = law.believe(likelihoods_of(law, given)).marginals()[law.place(name)]
+    return of_law._distribution(law, law.place(name), marginal, given)
+
+
+def within(model, given, name):
+    """Return the shares of the categories of a column, given itself and others."""
+    others = {one: finding for one, finding in given.items() if one != name}
+    each = distribution_of(model, others, name)
+    known = {one: p if one in given[name] else 0.0 for one, p in each.items()}
+    return [p / sum(known.values()) for p in known.values()]
 
 
 @pytest.fixture(scope="module")
@@ -103,11 +141,79 @@ def test_every_marginal_and_the_evidence_are_those_of_python(models, answers):
             marginals = beliefs.marginals()
             for j, given in zip(law.columns, result["marginals"], strict=True):
                 assert_allclose(given, marginals[j][0], rtol=0, atol=1e-9)
-                if j in law.grids and law.schema.names[j] not in case:
-                    density = law.density(j, marginals[j])
+
+
+def test_every_answer_by_counted_rows_is_that_of_python(models, answers):
+    for (model, cases), found in zip(models, answers, strict=True):
+        law = model._value.law
+        for case, result in zip(cases, found, strict=True):
+            given = of_python(case, law)
+            for j, name in zip(law.columns, law.names, strict=True):
+                assert result["rows"][name] == pytest.approx(law.counts(given, (j,)).rows, abs=1e-9)
+                if j not in law.grids:
+                    wanted = (
+                        within(model, given, name) if name in case else distribution_of(model, given, name).values()
+                    )
+                    assert_allclose(result["answers"][name], list(wanted), rtol=0, atol=1e-9)
+                elif name not in case:
+                    density = distribution_of(model, given, name)
                     wanted = [density.mean[0], density.std[0], *density.interval(0.8)[0]]
                     width = float(density.cells.high[-1] - density.cells.low[0]) or 1.0
-                    assert_allclose(result["densities"][law.schema.names[j]], wanted, rtol=0, atol=1e-9 * width)
+                    assert_allclose(result["answers"][name], wanted, rtol=0, atol=1e-9 * width)
+
+
+def without_rows(model):
+    found = po.JointModel()
+    found.fitted_ = model._value.without_kept_rows()
+    return found
+
+
+def test_a_model_without_rows_answers_by_its_law(models, tmp_path):
+    model = without_rows(models[0][0])
+    law, event, given = model._value.law, {"sex": ["male"]}, {"body_mass_g": [4200, None]}
+    script = """
+const model = load(given.file);
+const answers = [model.marginals(given.given).species, [model.probability(given.event, given.given)]];
+const result = [...answers.map((one) => Array.from(one)), model.rowsGiven(given.given)];
+"""
+    case = {"file": to_javascript(model), "event": event, "given": given}
+    species, probability, rows = in_node(script, case, tmp_path)
+    known = of_python(given, law)
+    marginal = law.believe(likelihoods_of(law, known)).marginals()[law.place("species")][0]
+    assert_allclose(species, marginal, rtol=0, atol=1e-9)
+    assert_allclose(probability, [model.probability(of_python(event, law), known)], rtol=0, atol=1e-9)
+    assert rows is None
+    assert models[0][0].probability(of_python(event, law), known) != pytest.approx(probability[0], abs=1e-4)
+
+
+def test_equal_complete_rows_are_written_once(models):
+    rows = json.loads(to_javascript(models[3][0]))["rows"]  # of one column of three categories
+    assert len(rows["cells"][0]) == 3
+    assert sum(rows["weight"]["values"]) == 600
+    weighted = po.JointModel().fit(odd_table(), sample_weight=np.full(600, 0.25))
+    assert sum(json.loads(to_javascript(weighted))["rows"]["weight"]["values"]) == pytest.approx(150)
+
+
+def test_more_rows_lack_a_column_than_are_filled_in(models):
+    law = models[4][0]._value.law
+    counts = law.counts({"flag": True}, (law.place("amount"),))
+    assert len(counts.lacking) < (~counts.knows & (counts.part > 0)).sum()
+
+
+def test_tables_are_whole_parts_and_older_ones_decimals(models, tmp_path):
+    model = models[3][0]
+    tables = json.loads(to_javascript(model))["members"][0]["tables"]
+    assert all(isinstance(one, int) for table in tables for one in table["values"])
+    assert {table["divisor"] for table in tables} == {PARTS}
+    before = model._value
+    thirds = {
+        name: replace(one, tables=(np.full((1, 3), 1 / 3),), log_prior=np.zeros(1))
+        for name, one in before.members.items()
+    }
+    older = po.JointModel()
+    older.fitted_ = replace(before, members=thirds, counted=None)
+    script = "const result = Array.from(Object.values(load(given).marginals())[0]);"
+    assert_allclose(in_node(script, to_javascript(older), tmp_path), np.full(3, 1 / 3), rtol=0, atol=1e-12)
 
 
 def test_probabilities_are_those_of_python(models, tmp_path):
@@ -115,11 +221,42 @@ def test_probabilities_are_those_of_python(models, tmp_path):
         ({"species": ["Gentoo"]}, {"body_mass_g": [4800, None]}),
         ({"body_mass_g": [3000, 4000], "sex": ["male"]}, {"island": ["Dream", "Biscoe"]}),
     ]
-    model, law = models[0][0], models[0][0]._value.law
-    script = "const m = load(given.file); const result = given.events.map(([a, b]) => m.probability(a, b));"
-    found = in_node(script, {"file": to_javascript(model), "events": events}, tmp_path)
-    wanted = [model.probability(of_python(a, law), of_python(b, law)) for a, b in events]
-    assert_allclose(found, wanted, rtol=0, atol=1e-9)
+    of_gaps = [
+        ({"amount": [0, 1], "many": ["c3", "c4"]}, {"flag": [True]}),
+        ({"whole": [0, 3]}, {}),
+        ({"flag": [True], "amount": [1, None]}, {"whole": [1, 6]}),
+    ]
+    for model, asked in ((models[0][0], events), (models[4][0], of_gaps)):
+        assert_probabilities(model, asked, tmp_path)
+
+
+def assert_probabilities(model, events, folder):
+    law = model._value.law
+    script = """
+const { standardError } = await import("./posteriori.mjs");
+const model = load(given.file);
+const result = given.events.map(([event, known]) => {
+  const [p, rows] = [model.probability(event, known), model.rowsGiven(known, Object.keys(event))];
+  return [p, rows, standardError(p, rows)];
+});
+"""
+    found = in_node(script, {"file": to_javascript(model), "events": events}, folder)
+    answers = [model.probability(of_python(a, law), of_python(b, law)) for a, b in events]
+    assert all(isinstance(one, Probability) and one.rows > 0 for one in answers)
+    assert_allclose(found, [[float(one), one.rows, one.standard_error] for one in answers], rtol=0, atol=1e-9)
+
+
+def test_events_without_a_probability_are_refused(models, tmp_path):
+    events = [({"amount": 1.25}, {}), ({"whole": [1, 2]}, {"whole": [0, 3]}), ({"none": ["a"]}, {})]
+    script = """
+const model = load(given.file);
+const result = given.events.map(([event, known]) => {
+  try { return model.probability(event, known); } catch (e) { return e.message; }
+});
+"""
+    found = in_node(script, {"file": to_javascript(models[1][0]), "events": events}, tmp_path)
+    words = ["no single number", "state it once", "no column"]
+    assert all(word in str(one) for word, one in zip(words, found, strict=True)), found
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.joint.edges import Axis, candidates, learned_mixture, smoothed_shares, table_of, with_margins
+from posteriori.joint.trees import PARTS, in_parts
 from posteriori.model.beliefs import Tables
 from posteriori.user_warnings import RepeatedRowsWarning
 
@@ -140,3 +141,21 @@ def test_cells_that_rows_show_to_be_missing_do_not_bias_the_rest():
     model = po.JointModel().fit(pl.DataFrame({"x": x, "y": seen}))
     assert np.nanmean(seen) < -0.4
     assert abs(model.query("P(y)").mean[0]) < 0.1
+
+
+def test_learned_lines_are_whole_parts_that_sum_to_one():
+    gaps = PENGUINS.with_columns(island=pl.when(pl.int_range(pl.len()) % 3 > 0).then("island"))
+    for table in (PENGUINS.drop_nulls(), gaps):
+        for member in po.JointModel(random_state=0).fit(table).fitted_.members.values():
+            for lines in member.tables:
+                parts = lines * PARTS
+                assert (parts == np.rint(parts)).all()
+                assert (parts.sum(axis=-1) == PARTS).all()
+
+
+def test_rounding_to_parts_moves_no_probability_further():
+    tables = chain(3, 2)
+    for before, after in zip(tables.tables, in_parts(tables).tables, strict=True):
+        assert np.abs(before - after).max() < 1 / PARTS
+    thirds = Tables(np.zeros(1), (0,), (-1,), (np.full((1, 3), 1 / 3),))
+    assert (in_parts(thirds).tables[0] * PARTS).tolist() == [[349526, 349525, 349525]]

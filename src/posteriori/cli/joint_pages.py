@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +17,7 @@ _MOST_COLUMNS = 12
 _MOST_LINKS = 6
 _MOST_HINTS = 4
 _WELL = 0.5  # a share of the entropy
+_FEW = 20  # training rows, below which a sentence says so
 
 
 def print_joint_fit(facts: Facts, details: bool) -> None:
@@ -149,7 +151,9 @@ def print_answer(facts: Facts) -> None:
     """Print the answer to a question: a probability, or the distribution of each column asked for."""
     out = console()
     if "probability" in facts:
-        out.print(f"{facts['question']} = {number(facts['probability'], 6)}", soft_wrap=True)
+        out.print(f"{facts['question']} = {_probability(facts)}", soft_wrap=True)
+        if facts.get("standard_error"):
+            _print_few(out, facts["rows"], "answer leans")
         return
     out.print(facts["question"], soft_wrap=True)
     categories = {name: one for name, one in facts["marginals"].items() if "quantiles" not in one}
@@ -160,6 +164,34 @@ def print_answer(facts: Facts) -> None:
                 table.add_row("" if position else label_text(name), label_text(state), f"{p:.6f}")
         print_table(out, table)
     _print_numbers(out, {name: one for name, one in facts["marginals"].items() if name not in categories})
+    if "rows" in facts:
+        fewest, most = min(facts["rows"].values()), max(facts["rows"].values())
+        rows = _rows(most) if round(fewest) == round(most) else f"{round(fewest):,} to {_rows(most)}"
+        out.print(f"from {rows}")
+        _print_few(out, fewest, "answers lean")
+
+
+def _probability(facts: Facts) -> str:
+    """Return a probability with its standard error and the rows that it rests on, if the model keeps some."""
+    p, error = facts["probability"], facts.get("standard_error")
+    if not error:  # no rows are kept, or the event is impossible
+        return number(p, 6)
+    decimals = 1 - math.floor(math.log10(error))
+    return f"{p:.{decimals}f} ± {error:.{decimals}f}, from {_rows(facts['rows'])}"
+
+
+def _rows(weight: float) -> str:
+    return plural(round(weight), "training row") if round(weight) else "the model alone"
+
+
+def _print_few(out: Console, weight: float, leaning: str) -> None:
+    """Print a sentence if few training rows are as given."""
+    if not round(weight):
+        out.print("No training row is like that.")
+    elif weight < _FEW:
+        out.print(
+            f"Only {_rows(weight)} {'is' if round(weight) == 1 else 'are'} like that; the {leaning} on the model."
+        )
 
 
 def _print_numbers(out: Console, numbers: dict[str, Any]) -> None:

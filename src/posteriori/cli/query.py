@@ -78,7 +78,8 @@ def query(
 
     Of a joint model, which fit makes without --target, and of a classifier that is one model, a condition is =, !=, <,
     <=, >, >= and a value, a range (a in [30, 40], or a = 30..40) or several values (c in (x, y)). Dates are stated as
-    in day > 2024-03-01. Columns that stand alone have one table each. All options except --json are for networks.
+    in day > 2024-03-01. Columns that stand alone have one table each. A joint model prints the
+    standard error and the number of training rows that are as given. All options except --json are for networks.
 
     Example:
 

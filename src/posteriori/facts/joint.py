@@ -14,6 +14,7 @@ from posteriori.classifiers.estimator import OneModel
 from posteriori.facts.model import Facts
 from posteriori.fitting.fitted import Fitted
 from posteriori.joint.answers import CellFigures, cell_figures
+from posteriori.joint.counting import Probability
 from posteriori.joint.of_classifier import askable
 from posteriori.joint.questions import read_question
 from posteriori.joint.value import FittedJoint
@@ -130,25 +131,45 @@ def _explained(value: FittedJoint, j: int, of_column: CellFigures) -> Facts:
 def joint_answer(model: JointModel | OneModel, question: str) -> Facts:
     """Return the probability that a question asks for, or the distribution of each of its columns.
 
+    Of a joint model that keeps its rows there are also ``rows``, the weight of the training rows that are as given and
+    know what is asked for, and ``standard_error`` of a probability: of an event one number each, of distributions one
+    for each column, and of each category.
+
     Raises
     ------
     ValueError
         The question cannot be read, or what is known is impossible.
     """
     columns = value_of(model).law if isinstance(model, JointModel) else askable(cast(Fitted, model.fitted_))
-    asked = read_question(question, columns).asked
+    read = read_question(question, columns)
+    asked, given = read.asked, read.given
     answer = model.query(question)
+    counts = _counts_rows(model)
     if isinstance(answer, float):
-        return {"probability": answer}
+        of_rows = (
+            {"rows": answer.rows, "standard_error": answer.standard_error} if isinstance(answer, Probability) else {}
+        )
+        return {"probability": float(answer)} | (of_rows if counts else {})
     each = answer if len(asked) > 1 else {next(iter(asked)): answer}
-    return {
-        "marginals": {
-            name: density_facts(one)
-            if isinstance(one, PredictiveDensity)
-            else {probability_column(state).removeprefix("p_"): p for state, p in one.items()}
-            for name, one in each.items()
-        }
+    by_state = {
+        name: {probability_column(state).removeprefix("p_"): p for state, p in one.items()}
+        for name, one in each.items()
+        if not isinstance(one, PredictiveDensity)
     }
+    found: Facts = {
+        "marginals": {name: by_state[name] if name in by_state else density_facts(each[name]) for name in each}
+    }
+    if counts:
+        law = value_of(cast(JointModel, model)).law
+        of_columns = {name: law.counts(given, (law.place(name),)) for name in each}
+        found["rows"] = {name: one.rows for name, one in of_columns.items() if one is not None}
+        errors = {name: {state: p.standard_error for state, p in one.items()} for name, one in by_state.items()}
+        found["standard_error"] = errors
+    return found
+
+
+def _counts_rows(model: JointModel | OneModel) -> bool:
+    return isinstance(model, JointModel) and value_of(model).counted is not None
 
 
 def density_facts(density: PredictiveDensity) -> Facts:

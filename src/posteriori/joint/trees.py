@@ -27,6 +27,7 @@ _CONVERGED = 2e-4  # nats per row and step
 _RARE = (-0.5, -0.125)  # of the greatest share: where fewer rows know a column, its smoothing is another one
 _MOST_TIMES = 20.0  # rows that one row may stand for
 _LEAST = 1e-300
+PARTS = 2**20  # of a line of a learned table: each probability is a whole number of them, which files write shortly
 
 
 @dataclass(frozen=True)
@@ -238,7 +239,7 @@ class TreeLearner:
         tables = self._maximised(known, None, base)
         is_complete = (rows.codes > 0).all(axis=1)
         if n_components == 1 and is_complete.all():
-            return tables
+            return in_parts(tables)
         gaps = np.flatnonzero(~is_complete)
         width = n_components * max(sum(rows.sizes), 1)
         used = gaps[: max(1, int(_MESSAGES / width))]
@@ -256,7 +257,7 @@ class TreeLearner:
             before, reached = reached, (log_p + times * of_parts) / float(rows.weight.sum())
             if reached - before < _CONVERGED / len(parts) and step >= _FEWEST_STEPS:
                 break
-        return tables
+        return in_parts(tables)
 
     def _known(self, rows: TreeRows, share: Array) -> Sums:
         """Return the sums of the known cells of rows whose components have these shares, (n, Z)."""
@@ -348,3 +349,14 @@ def _with_filled(smooth: Array, known: Array, filled: Array) -> Array:
     total = known.sum(axis=-1, keepdims=True) + 1.0
     found = np.maximum(total * smooth + filled, 0.0)
     return np.asarray(found / found.sum(axis=-1, keepdims=True))
+
+
+def in_parts(tables: Tables) -> Tables:
+    """Return the tables whose probabilities are whole parts of 2**20, by largest remainders: lines sum to 1 exactly."""
+    found = []
+    for table in tables.tables:
+        whole = np.floor(table * PARTS)
+        remainder = np.round(table * PARTS - whole, 6)  # so that equal ones are in the order of codes
+        place = np.argsort(np.argsort(-remainder, axis=-1, kind="stable"), axis=-1)
+        found.append((whole + (place < PARTS - whole.sum(axis=-1, keepdims=True))) / PARTS)
+    return replace(tables, tables=tuple(found))

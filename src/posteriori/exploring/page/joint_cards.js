@@ -1,5 +1,6 @@
 // The cards of the columns of a joint model: bars of categories, or a histogram of numbers, which a click makes known.
 
+import { standardError } from "./counting.js";
 import { button, el, percent, setShare, short, shownCell } from "./dom.js";
 import { scaleOf } from "./scale.js";
 
@@ -22,12 +23,22 @@ function shownOn([low, high], x) {
   return digits > 4 ? String(Number(x.toPrecision(Math.min(digits, 17)))).replace("-", "−") : short(x);
 }
 
+/** Return a probability with its standard error: "79.0 % ± 6.3"; without one if the model keeps no rows. */
+function withError(p, rows) {
+  const error = rows === null ? NaN : 100 * standardError(p, rows);
+  return error > 0 ? `${percent(p)} ± ${short(error, 2)}` : percent(p);
+}
+
 /** What cards have in common: a title, how far the distribution moved, and a button that makes the column unknown. */
 class ColumnCard {
-  /** @param known called with the finding, or null for unknown */
-  constructor(column, at, prior, known) {
-    Object.assign(this, { column, prior, known, finding: undefined });
-    this.moved = el("span", { class: "moved" });
+  /**
+   * @param before the answers about the column where nothing is known: `distribution`, `rows` and `codes`
+   * @param known called with the finding, or null for unknown
+   */
+  constructor(column, at, before, known) {
+    Object.assign(this, { column, before, known, finding: undefined });
+    const moved = "The share of the probability that is elsewhere than where nothing is known (total variation), by the model alone";
+    this.moved = el("span", { class: "moved", title: moved });
     this.unknown = button("unknown", () => known(null));
     this.unknown.className = "unknown";
     this.unknown.setAttribute("aria-label", `${column.name}: unknown`);
@@ -37,33 +48,34 @@ class ColumnCard {
     this.node = el("section", { class: "card", "aria-labelledby": `card-${at}` }, head, this.body);
   }
 
-  /** Show p(code | what is known), and the finding about the column itself; null if what is known is impossible. */
-  show(marginal, finding) {
+  /** Show the answers given what is known, and the finding about the column itself; null if that is impossible. */
+  show(answers, finding) {
     this.finding = finding;
     this.node.classList.toggle("known", finding !== undefined);
     this.unknown.setAttribute("aria-pressed", String(finding === undefined));
-    this.shift = marginal ? marginal.reduce((sum, p, k) => sum + Math.abs(p - this.prior[k]), 0) / 2 : 0;
+    const { codes } = this.before;
+    this.shift = answers ? answers.codes.reduce((sum, p, k) => sum + Math.abs(p - codes[k]), 0) / 2 : 0;
     this.moved.textContent = finding !== undefined ? "known" : this.shift < 0.005 ? "" : `moved ${Math.round(100 * this.shift)} %`;
-    this.moved.title = "The share of the probability that is elsewhere than where nothing is known (total variation)";
     this.node.dataset.shift = String(this.shift);
-    this.draw(marginal);
+    this.draw(answers);
   }
 }
 
 /** Categories, the most probable ones first in sight. Several can be known: the cell is one of them. */
 export class CategoryCard extends ColumnCard {
-  constructor(column, at, prior, known) {
-    super(column, at, prior, known);
+  constructor(column, at, before, known) {
+    super(column, at, before, known);
+    this.prior = before.distribution;
     this.lines = column.categories.map((category, k) => this.line(category, k));
     this.all = false;
     this.more = button("", () => {
       this.all = !this.all;
-      this.draw(this.marginal);
+      this.draw(this.answers);
     });
     this.more.className = "link more";
     this.body.className = "states";
-    const order = [...prior.keys()];
-    if (order.length > SHOWN) order.sort((a, b) => prior[b] - prior[a]);
+    const order = [...this.prior.keys()];
+    if (order.length > SHOWN) order.sort((a, b) => this.prior[b] - this.prior[a]);
     this.body.append(...order.map((k) => this.lines[k].button), this.more);
   }
 
@@ -82,20 +94,22 @@ export class CategoryCard extends ColumnCard {
     this.known(next.length ? next : null);
   }
 
-  draw(marginal) {
-    this.marginal = marginal;
+  draw(answers) {
+    this.answers = answers;
     const isKnown = ({ category }) => Boolean(this.finding?.includes(category));
-    const now = marginal ?? this.prior;
+    const now = answers?.distribution ?? this.prior;
     const order = [...this.lines.keys()].sort((a, b) => now[b] - now[a] || this.prior[b] - this.prior[a]);
     const inSight = new Set(this.all ? order : order.slice(0, SHOWN));
     let hidden = 0;
     this.lines.forEach((line, k) => {
-      const p = marginal ? marginal[k] : NaN;
+      const p = answers ? now[k] : NaN;
+      const shown = withError(p, answers && answers.rows);
       setShare(line.fill, p);
       line.p.textContent = percent(p);
+      line.p.title = shown;
       line.button.dataset.value = String(p);
       line.button.setAttribute("aria-pressed", String(isKnown(line)));
-      line.button.setAttribute("aria-label", `${line.text}: ${percent(p)}, where nothing is known ${percent(this.prior[k])}`);
+      line.button.setAttribute("aria-label", `${line.text}: ${shown}, where nothing is known ${percent(this.prior[k])}`);
       line.button.hidden = !inSight.has(k) && !isKnown(line);
       if (line.button.hidden) hidden += p;
     });
@@ -132,11 +146,10 @@ function barsOf({ cells }, axis) {
 
 /** A histogram with the mean and the central 80 %, and two fields for a range. */
 export class NumberCard extends ColumnCard {
-  constructor(column, at, prior, known, axis) {
-    super(column, at, prior, known);
-    const density = column.density(prior);
+  constructor(column, at, before, known, axis) {
+    super(column, at, before, known);
     this.bars = barsOf(column, axis).map((range, k) => this.bar(range, k));
-    this.before = this.bars.map(({ range }) => this.probability(density, range));
+    this.marks = this.bars.map(({ range }) => this.probability(before.distribution, range));
     this.words = el("p", { class: "moments" });
     this.fields = ["from", "to"].map((end) =>
       el("input", { type: "number", step: "any", placeholder: end, "aria-label": `${column.name}, ${end}`, onchange: () => this.take() }),
@@ -190,19 +203,19 @@ export class NumberCard extends ColumnCard {
     next.focus();
   }
 
-  draw(marginal) {
-    const density = marginal && this.column.density(marginal, this.finding);
+  draw(answers) {
+    const density = answers && answers.distribution;
     const shares = this.bars.map(({ range }) => (density ? this.probability(density, range) : NaN));
-    const most = Math.max(...this.before, ...shares.filter((one) => one >= 0));
+    const most = Math.max(...this.marks, ...shares.filter((one) => one >= 0));
     const [from, to] = this.ends(this.finding ?? [1, 0]);
     this.bars.forEach(({ range, fill, mark, button }, k) => {
       const [low, high] = this.ends(range);
       fill.style.height = `${(100 * (shares[k] || 0)) / most}%`;
-      mark.style.bottom = `${(100 * this.before[k]) / most}%`;
+      mark.style.bottom = `${(100 * this.marks[k]) / most}%`;
       button.dataset.value = String(shares[k]);
       const place = range.every((end) => end === null) ? "all" : findingInWords(this.column, range);
-      button.title = `${place}: ${percent(shares[k])}`;
-      button.setAttribute("aria-label", `${place}: ${percent(shares[k])}, where nothing is known ${percent(this.before[k])}`);
+      button.title = `${place}: ${withError(shares[k], answers && answers.rows)}`;
+      button.setAttribute("aria-label", `${button.title}, where nothing is known ${percent(this.marks[k])}`);
       button.setAttribute("aria-pressed", String(this.finding !== undefined && low <= to && high >= from));
     });
     this.fields.forEach((field, k) => (field.value = this.finding?.[k] ?? ""));

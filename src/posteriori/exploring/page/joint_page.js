@@ -4,14 +4,24 @@ import { button, el, pageParts, percent, section, stateOfAddress, writeAddress }
 import { CategoryCard, NumberCard, findingInWords } from "./joint_cards.js";
 
 const MANY = 12; // columns, from which on one can be searched for
+const FEW = 20; // training rows, below which a sentence says so
 
 /** Return how many rows are like what is known: "1 in 230 rows (0.43 %)". */
-export function rarityInWords(logEvidence) {
-  const p = Math.exp(logEvidence);
+export function rarityInWords(logP) {
+  const p = Math.exp(logP);
   if (p > 0.9995) return "Nearly all rows are like that";
-  if (p < 1e-6) return `1 in 10^${Math.round(-logEvidence / Math.LN10)} rows is like that`;
+  if (p < 1e-6) return `1 in 10^${Math.round(-logP / Math.LN10)} rows is like that`;
   const one = p > 0.1 ? (1 / p).toFixed(1) : Number((1 / p).toPrecision(3)).toLocaleString("en");
   return `1 in ${one} rows is like that (${percent(p)})`;
+}
+
+/** Return how many training rows are like what is known; "" of a model that keeps none. */
+export function rowsInWords(weight) {
+  if (weight === null) return "";
+  const rows = Math.round(weight);
+  if (rows === 0) return "No training row is like that; the answers are the model's alone.";
+  const words = `${rows.toLocaleString("en")} training ${rows === 1 ? "row is" : "rows are"} like that`;
+  return weight < FEW ? `Only ${words}; the answers lean on the model.` : `${words}.`;
 }
 
 /** The page: what is known, how rare that is, and the distribution of every column given it. */
@@ -19,10 +29,10 @@ export class JointPage {
   constructor(model, { title, axes }) {
     Object.assign(this, { model, title });
     this.evidence = new Map(); // by name: categories, or [low, high] with null for no end
-    const { marginals } = model.query();
+    const before = this.answers();
     this.cards = model.columns.map((column, at) => {
       const known = (finding) => this.set(column.name, finding);
-      return new (column.cells ? NumberCard : CategoryCard)(column, at, marginals[at], known, axes[column.name]);
+      return new (column.cells ? NumberCard : CategoryCard)(column, at, before.ofColumns[at], known, axes[column.name]);
     });
     this.node = this.build();
     this.read(stateOfAddress());
@@ -31,6 +41,24 @@ export class JointPage {
       this.read(stateOfAddress());
       this.update();
     });
+  }
+
+  /**
+   * Return log p(what is known), and of each column its `distribution`, with the training `rows` that it rests on, and
+   * `codes`, p(code) by the law alone, in which few rows make no noise. Null if what is known is impossible.
+   */
+  answers() {
+    const { logEvidence, marginals } = this.model.query(this.evidence);
+    if (logEvidence === -Infinity) return null;
+    const isSingle = ([name, one]) => this.model.byName.get(name).hasNoProbability(one);
+    const p = [...this.evidence].some(isSingle) ? 0 : this.model.probability(this.evidence);
+    const distributions = this.model.marginals(this.evidence);
+    const ofColumns = this.model.columns.map(({ name }, at) => ({
+      codes: marginals[at],
+      distribution: distributions[name],
+      rows: this.model.rowsGiven(this.evidence, [name]),
+    }));
+    return { logP: p > 0 ? Math.log(p) : logEvidence, rows: this.model.rowsGiven(this.evidence), ofColumns };
   }
 
   /** Take the findings of a link; those that the model does not know are left out. */
@@ -55,6 +83,7 @@ export class JointPage {
 
   build() {
     this.rarity = el("output", { id: "rarity", "aria-live": "polite" });
+    this.rows = el("p", { id: "training-rows", "aria-live": "polite" });
     this.findings = el("ul", { id: "findings", "aria-label": "What is known" });
     this.problem = el("p", { class: "problem", role: "alert" });
     this.note = el("p", { class: "note", id: "of-density" });
@@ -70,6 +99,7 @@ export class JointPage {
       "div",
       { class: "known-bar" },
       el("div", { class: "line" }, this.rarity, this.reset),
+      this.rows,
       this.findings,
       this.problem,
       this.note,
@@ -84,7 +114,8 @@ export class JointPage {
     const columns = section(
       "columns",
       "Columns",
-      "Click a bar to make it known, and again to take it back. Of categories several can be known: the cell is one of them. Of numbers another bar widens the range, and fields take both ends; an empty one is no end. A bar is the probability given all that is known, its mark the probability where nothing is known.",
+      "Click a bar to make it known, and again to take it back. Of categories several can be known: the cell is one of them. Of numbers another bar widens the range, and fields take both ends; an empty one is no end. A bar is the probability given all that is known, its mark the probability where nothing is known."
+        + (this.model.counted ? " Training rows that are like what is known are counted, and the model counts as ten rows more." : ""),
       bar,
       tools,
       this.list,
@@ -98,25 +129,24 @@ export class JointPage {
   update() {
     let found = null;
     try {
-      found = this.model.query(this.evidence);
-      this.problem.textContent = found.logEvidence === -Infinity ? "What is known is impossible; take a finding back." : "";
+      found = this.answers();
+      this.problem.textContent = found ? "" : "What is known is impossible; take a finding back.";
     } catch (error) {
       if (!(error instanceof RangeError)) throw error;
       this.problem.textContent = `${error.message[0].toUpperCase()}${error.message.slice(1)}.`;
     }
-    const isPossible = found !== null && found.logEvidence > -Infinity;
-    this.cards.forEach((card, at) => {
-      card.show(isPossible ? found.marginals[at] : null, this.evidence.get(card.column.name));
-    });
-    this.showKnown(isPossible ? found.logEvidence : null);
+    this.cards.forEach((card, at) => card.show(found && found.ofColumns[at], this.evidence.get(card.column.name)));
+    this.showKnown(found);
     writeAddress({ known: Object.fromEntries(this.evidence) });
   }
 
-  showKnown(logEvidence) {
-    this.rarity.textContent =
-      logEvidence === null ? "No row is like that" : this.evidence.size ? rarityInWords(logEvidence) : "Nothing is known yet";
-    this.rarity.dataset.value = logEvidence === null ? "-Infinity" : String(logEvidence);
-    this.reset.disabled = !this.evidence.size;
+  showKnown(found) {
+    const isKnown = this.evidence.size > 0;
+    this.rarity.textContent = !found ? "No row is like that" : isKnown ? rarityInWords(found.logP) : "Nothing is known yet";
+    this.rarity.dataset.value = String(found ? found.logP : -Infinity);
+    this.rows.textContent = found && isKnown ? rowsInWords(found.rows) : "";
+    this.rows.dataset.rows = String(found ? found.rows : 0);
+    this.reset.disabled = !isKnown;
     this.findings.replaceChildren(
       ...[...this.evidence].map(([name, finding]) => {
         const words = `${name} ${findingInWords(this.model.byName.get(name), finding)}`;
@@ -126,9 +156,9 @@ export class JointPage {
         return el("li", {}, remove);
       }),
     );
-    const single = logEvidence === null ? [] : [...this.evidence].filter(([name, one]) => this.model.byName.get(name).hasNoProbability(one));
+    const single = !found ? [] : [...this.evidence].filter(([name, one]) => this.model.byName.get(name).hasNoProbability(one));
     this.note.textContent = single.length
-      ? `A single number of ${single.map(([name]) => name).join(", ")} has no probability; it counts by its bin. State a range for a share of rows.`
+      ? `A single number of ${single.map(([name]) => name).join(", ")} has no probability; it counts by its bin. State a range for a share of rows, and for training rows.`
       : "";
   }
 
