@@ -71,7 +71,6 @@ def sample(
     write = table_at(output, [model, *(one for one in (no_copies, compare) if one is not None)], force)
     joint = joint_model_in(model)
     if joint is not None:
-        refuse_given({"--ignore-ranges": ignore_ranges}, "models of one column", "is a joint model")
         from posteriori.facts.joint import value_of
         from posteriori.joint.questions import read_findings
 
@@ -79,7 +78,8 @@ def sample(
             findings = read_findings(given, value_of(joint).law) if given.strip() else {}
             schema = value_of(joint).schema
             known = False if no_copies is None else align(read_frame(no_copies, schema), schema)
-            drawn = _as_frame(joint.sample(rows, findings, random_state=seed, no_copies=known), schema.given)
+            table = joint.sample(rows, findings, random_state=seed, no_copies=known, respect_ranges=not ignore_ranges)
+            drawn = _as_frame(table, schema.given)
         write(drawn)
         _compare(drawn, compare, schema)
         return
