@@ -13,7 +13,7 @@ from posteriori.regression.target_cells import cells_of, step_of
 from posteriori.support.checks import check_numbers, check_places, require
 from posteriori.support.typing import Array
 
-_PSEUDO = 1.0  # rows for each cell of a bin that holds rows, which are spread over its cells by their width
+_PSEUDO, _IN_OUTER = 1.0, 1.0  # rows spread over a bin by the width of its cells: for each with rows; in outermost bins
 
 _LEAST = float(np.log(np.finfo(np.float64).tiny))
 
@@ -42,7 +42,7 @@ class NumberGrid:
         if values.min() == values.max():
             return cls(NumberCells(values[:1], values[:1]), np.zeros(1, np.int64), np.ones(1))
         ends = np.concatenate([np.asarray(cuts, np.float64), _tail_cuts(values, weight)])
-        cells = _split(cells_of(values, weight), np.unique(ends))
+        cells = _split(_with_greatest_inside(cells_of(values, weight), float(values.max())), np.unique(ends))
         code = np.searchsorted(cuts, cells.centre, side="right")
         unit = cells.step or step_of(values, np.inf) or float((values == np.rint(values)).all())
         counts = np.bincount(cells.nearest(values), weight, len(cells))
@@ -51,6 +51,7 @@ class NumberGrid:
     def spread_by(self, counts: Array) -> NumberGrid:
         """Return the grid in which the cells of each bin share it by the counts of rows, and a little by their width.
 
+        In the outermost bins, whose widest cells hold the fewest rows, width counts the least.
         Cells beyond all rows are far wider. They get a tenth of a row at each end, and the next one half of the one
         before it: new rows may be there, and means and standard deviations hardly depend on them.
         """
@@ -61,6 +62,7 @@ class NumberGrid:
         away = np.maximum(seen[0] - place, place - seen[-1]) if len(seen) else np.zeros_like(place)
         width[away > 0] = 0.0
         pseudo = _PSEUDO * np.maximum(np.bincount(code, counts > 0), 1.0)
+        pseudo[[0, -1]] = _IN_OUTER
         spread = counts + (pseudo / np.maximum(np.bincount(code, width), np.finfo(np.float64).tiny))[code] * width
         spread = np.where(away > 0, _BEYOND * _FALL ** np.maximum(away, 0), spread)
         return replace(self, share=spread / np.bincount(code, spread)[code])
@@ -150,6 +152,14 @@ class NumberGrid:
         units = self.unit * 10.0 ** np.arange(_DECIMALS)
         decimals = int(np.argmax(np.abs(units - np.rint(units)) < NEAR))
         return np.asarray(np.round(place * self.unit, decimals))
+
+
+def _with_greatest_inside(cells: NumberCells, greatest: float) -> NumberCells:
+    """Return the cells, of which the one beyond the greatest number does not hold it: of two that meet the upper does."""
+    is_beyond = (cells.low == greatest) & (cells.high > greatest)
+    return (
+        replace(cells, low=np.where(is_beyond, np.nextafter(greatest, np.inf), cells.low)) if not cells.step else cells
+    )
 
 
 def _tail_cuts(values: Array, weight: Array) -> Array:
