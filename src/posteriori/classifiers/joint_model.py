@@ -318,6 +318,8 @@ class JointModel(DensityMixin, Estimator):
     ) -> Any:
         """Draw n rows, as a table of the same kind as the training table.
 
+        They come from the trees alone: `query` and `probability` also count training rows, which could be copied.
+
         Parameters
         ----------
         n : int, default 1
@@ -328,9 +330,10 @@ class JointModel(DensityMixin, Estimator):
             Whether drawn rows that equal a training row in all columns of the model are drawn again. A model that keeps
             no rows, such as one from a file, takes the table that holds them.
         respect_ranges : bool, default True
-            Whether numbers stay between the lowest and the highest number of their column in the training rows. False
-            draws from the distribution itself, which has tails beyond them. A finding that is all beyond the range
-            goes before it. Numbers are always on the grid of the training values, whole numbers or tenths.
+            Whether numbers stay between the lowest and the highest number of their column in the training rows; a
+            finding that is all beyond them goes before that. False draws from the distribution itself, in which about
+            a tenth of a row is beyond each end. Numbers are always on the grid of the training values, such as whole
+            numbers or tenths.
 
         Returns
         -------

@@ -61,7 +61,8 @@ def sample(
     """Draw new rows, with their classes, from a model.
 
     Numbers stay within the range of their column in the training rows. They are whole if all training rows held whole
-    numbers. A joint model draws rows with given values, sets ("c in (a, b)") and ranges (b < 3). --compare measures
+    numbers, and of a joint model also tenths or hundredths, if all were. A joint model draws rows with given values,
+    sets ("c in (a, b)") and ranges (b < 3), also beyond the range of the training rows. --compare measures
     columns, pairs of columns, copied rows, and how well a classifier tells drawn rows from those of a table.
 
     Example:

@@ -34,7 +34,7 @@ class NumberGrid:
     cells: NumberCells
     code: Array  # (G,): the bin of each cell, from 0 on, ascending
     share: Array  # (G,): p(cell | bin)
-    unit: float = 0.0  # of which all numbers are multiples; 0 if there is none
+    unit: float = 0.0  # of which all numbers are multiples, also where cells have no step; 0 if there is none
 
     @classmethod
     def of(cls, values: Array, weight: Array, cuts: tuple[float, ...]) -> NumberGrid:
@@ -51,9 +51,9 @@ class NumberGrid:
     def spread_by(self, counts: Array) -> NumberGrid:
         """Return the grid in which the cells of each bin share it by the counts of rows, and a little by their width.
 
-        In the outermost bins, whose widest cells hold the fewest rows, width counts the least.
-        Cells beyond all rows are far wider. They get a tenth of a row at each end, and the next one half of the one
-        before it: new rows may be there, and means and standard deviations hardly depend on them.
+        In the outermost bins, whose widest cells hold the fewest rows, width counts the least. Cells beyond all rows
+        get a tenth of a row at each end, each half as much as the one before it: new rows may be there, and means and
+        standard deviations hardly depend on them.
         """
         cells, code, place = self.cells, self.code, np.arange(len(self.code))
         seen = np.flatnonzero(counts > 0)
@@ -141,25 +141,25 @@ class NumberGrid:
 
         Where no multiple is between these, the nearest number that is.
         """
-        if self.unit:
-            place, near = np.rint(numbers / self.unit), NEAR * self.unit
-            place = np.where(self._multiple(place) < low - near, place + 1.0, place)
-            numbers = self._multiple(np.where(self._multiple(place) > high + near, place - 1.0, place))
+        unit = self.unit or self.cells.step
+        if unit:
+            place, near = np.rint(numbers / unit), NEAR * unit
+            place = np.where(_multiple(place, unit) < low - near, place + 1.0, place)
+            numbers = _multiple(np.where(_multiple(place, unit) > high + near, place - 1.0, place), unit)
         return np.clip(numbers, low, high)
 
-    def _multiple(self, place: Array) -> Array:
-        """Return multiples of the unit without their rounding: 0.3, and not 3 · 0.1."""
-        units = self.unit * 10.0 ** np.arange(_DECIMALS)
-        decimals = int(np.argmax(np.abs(units - np.rint(units)) < NEAR))
-        return np.asarray(np.round(place * self.unit, decimals))
+
+def _multiple(place: Array, unit: float) -> Array:
+    """Return multiples of a unit without their rounding: 0.3, and not 3 · 0.1."""
+    units = unit * 10.0 ** np.arange(_DECIMALS)
+    decimals = int(np.argmax(np.abs(units - np.rint(units)) < NEAR))
+    return np.asarray(np.round(place * unit, decimals))
 
 
 def _with_greatest_inside(cells: NumberCells, greatest: float) -> NumberCells:
-    """Return the cells, of which the one beyond the greatest number does not hold it: of two that meet the upper does."""
-    is_beyond = (cells.low == greatest) & (cells.high > greatest)
-    return (
-        replace(cells, low=np.where(is_beyond, np.nextafter(greatest, np.inf), cells.low)) if not cells.step else cells
-    )
+    """Return the cells, of which the one beyond the greatest number, where it begins, does not hold it."""
+    is_beyond = (cells.low == greatest) & (cells.high > greatest) & (cells.step == 0)
+    return replace(cells, low=np.where(is_beyond, np.nextafter(greatest, np.inf), cells.low))
 
 
 def _tail_cuts(values: Array, weight: Array) -> Array:
