@@ -338,7 +338,18 @@ def test_sample_draws_rows_that_agree_with_what_is_given(model):
     assert set(found["sex"]) == {"female"}
     assert set(found["species"]) == {"Adelie", "Chinstrap"}
     assert "'sex' is never 'x'" in refused("sample", model, "--given", "sex=x")
-    assert "--ignore-ranges is for" in refused("sample", model, "--ignore-ranges")
+
+
+def test_sample_ignores_ranges_if_it_is_asked_to():
+    table = pl.DataFrame({"month": np.random.default_rng(0).integers(1, 13, 100)})
+    po.save(po.JointModel().fit(table), "months.posteriori")
+    usual, wide = (
+        frame_of(succeeds("sample", "months.posteriori", "-n", "20000", "--seed", "1", *more))["month"]
+        for more in ([], ["--ignore-ranges"])
+    )
+    assert (usual.min(), usual.max()) == (1, 12)
+    assert wide.max() > 12
+    assert wide.dtype == pl.Int64
 
 
 def test_show_lists_columns_links_and_weights(model, fitted):

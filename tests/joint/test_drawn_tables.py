@@ -3,6 +3,8 @@
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.stats import ks_2samp
 
@@ -90,6 +92,113 @@ def test_copies_that_cannot_be_avoided_are_counted():
     assert len(model.sample(20)) == 20
     with pytest.raises(ValueError, match=r"20 of 20 drawn rows are copies of rows of the table, .* draw fewer rows"):
         model.sample(20, no_copies=True)
+
+
+# Ranges and grids --------------------------------------------------------------------------------------------------
+
+# of each kind of number: the least and the greatest one, and how many are in 1
+KINDS = {
+    "month": (1, 12, 1),
+    "rating": (1, 5, 1),
+    "loss": (-40, 0, 1),
+    "tenth": (-20, 30, 10),
+    "cents": (0, 10**10, 100),
+    "large": (10**8, 10**9, 1),
+    "huge": (2**61, 2**62, 1),
+    "constant": (7, 7, 1),
+}
+
+
+@st.composite
+def tables_of_numbers(draw):
+    """Return a table of some kinds of numbers, perhaps with gaps, and perhaps weights of its rows."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    n, shape = draw(st.integers(12, 90)), draw(st.sampled_from([0.3, 1.0, 3.0]))
+    columns = {"kind": rng.choice(["a", "b"], n)}
+    for name in draw(st.lists(st.sampled_from(sorted(KINDS)), min_size=1, max_size=4, unique=True)):
+        low, high, parts = KINDS[name]
+        units = low + np.floor(rng.random(n) ** shape * (high - low + 1)).astype(np.int64)
+        columns[name] = units if parts == 1 else units / parts
+    table = pl.DataFrame(columns)
+    gaps = draw(st.sampled_from([0.0, 0.2]))
+    table = table.with_columns(
+        pl.when(pl.Series(rng.random(n) < gaps) & (pl.int_range(n) > 0)).then(None).otherwise(pl.col(name)).alias(name)
+        for name in table.columns[1:]
+    )
+    return table, rng.exponential(size=n) if draw(st.booleans()) else None
+
+
+def check_numbers_are_usual(table, drawn):
+    """Check that drawn numbers are in the range and on the grid of those of a table, which are float64 on the way."""
+    assert drawn.schema == table.schema
+    for name in table.columns[1:]:
+        known, found = table[name].drop_nulls().cast(pl.Float64), drawn[name].cast(pl.Float64)
+        assert found.is_between(known.min(), known.max()).all()
+        parts = KINDS[name][2]
+        assert_allclose(found * parts, (found * parts).round(), rtol=1e-15)
+
+
+@settings(max_examples=15, deadline=None)
+@given(tables_of_numbers(), st.integers(0, 99))
+def test_drawn_numbers_are_in_the_range_and_on_the_grid(made, seed):
+    table, weight = made
+    model = po.JointModel().fit(table, sample_weight=weight)
+    check_numbers_are_usual(table, model.sample(300, random_state=seed))
+    check_numbers_are_usual(table, model.impute(table, method="joint", draw=True, random_state=seed))
+    check_numbers_are_usual(table, model.impute(table, method="joint"))
+
+
+def test_pools_draw_fillings_in_the_range():
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({"kind": rng.choice(["a", "b"], 200), "month": rng.integers(1, 13, 200)})
+    table = table.with_columns(pl.when(pl.int_range(200) < 80).then(None).otherwise("month").alias("month"))
+    model = po.JointModel().fit(table)
+    for seed in range(20):
+        check_numbers_are_usual(table, model.impute(table, draw=True, random_state=seed))
+
+
+def test_numbers_leave_the_range_only_if_it_is_ignored():
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({"month": rng.integers(1, 13, 100), "price": rng.lognormal(0, 1, 100)})
+    model = po.JointModel().fit(table)
+    usual, wide = (model.sample(20_000, random_state=0, respect_ranges=one) for one in (True, False))
+    assert (usual["month"].min(), usual["month"].max()) == (1, 12)
+    assert usual["price"].is_between(table["price"].min(), table["price"].max()).all()
+    assert 0 < (wide["month"] > 12).mean() < 0.01
+    assert 0 < (wide["price"] > table["price"].max()).mean() < 0.01
+    assert (wide["price"] >= 0).all()
+    assert wide.schema == table.schema
+
+
+def test_findings_beyond_the_range_go_before_it():
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({"month": rng.permutation(np.arange(120) % 12 + 1), "price": rng.normal(size=120)})
+    model = po.JointModel().fit(table)
+    assert (model.sample(50, {"month": (13, None)}, 0)["month"] >= 13).all()
+    assert set(model.sample(50, {"month": (11, 20)}, 0)["month"]) == {11, 12}
+    assert set(model.sample(50, {"month": {3, 14}}, 0)["month"]) == {3}
+    assert model.sample(50, {"month": (11, 2000)}, 0, respect_ranges=False)["month"].is_between(11, 2000).all()
+    with pytest.raises(ValueError, match="no cell of 'month' can be"):
+        model.sample(5, {"month": (10**6, None)})
+
+
+def test_rows_added_later_widen_the_range():
+    rng = np.random.default_rng(0)
+    first, more = (
+        pl.DataFrame({"month": rng.integers(*ends, 120), "price": rng.normal(size=120)}) for ends in ((1, 7), (7, 13))
+    )
+    model = po.JointModel().fit(first)
+    drawn = model.partial_fit(more).sample(400, random_state=0)["month"]
+    assert drawn.max() > 6
+    assert drawn.is_between(1, 12).all()
+
+
+def test_drawn_dates_are_in_the_range_and_keep_their_type():
+    day = pl.Series("day", np.random.default_rng(0).integers(0, 900, 150)).cast(pl.Int32).cast(pl.Date)
+    table = pl.DataFrame([day, pl.Series("kind", ["a", "b", "c"] * 50)])
+    drawn = po.JointModel().fit(table).sample(2000, random_state=0)
+    assert drawn.schema == table.schema
+    assert drawn["day"].is_between(day.min(), day.max()).all()
 
 
 # Comparison --------------------------------------------------------------------------------------------------------

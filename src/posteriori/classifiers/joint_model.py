@@ -329,8 +329,11 @@ class JointModel(DensityMixin, Estimator):
         random_state: Any = None,
         *,
         no_copies: Any = False,
+        respect_ranges: bool = True,
     ) -> Any:
         """Draw n rows, as a table of the same kind as the training table.
+
+        They come from the trees alone: `query` and `probability` also count training rows, which could be copied.
 
         Parameters
         ----------
@@ -341,6 +344,11 @@ class JointModel(DensityMixin, Estimator):
         no_copies : bool, data frame, array or path, default False
             Whether drawn rows that equal a training row in all columns of the model are drawn again. A model that keeps
             no rows, such as one from a file, takes the table that holds them.
+        respect_ranges : bool, default True
+            Whether numbers stay between the lowest and the highest number of their column in the training rows; a
+            finding that is all beyond them goes before that. False draws from the distribution itself, in which about
+            a tenth of a row is beyond each end. Numbers are always on the grid of the training values, such as whole
+            numbers or tenths.
 
         Returns
         -------
@@ -364,7 +372,7 @@ class JointModel(DensityMixin, Estimator):
             if table is None:
                 raise ValueError("the model keeps no rows to compare drawn rows with; give them: no_copies=TABLE")
             copied = keys_of_table(value, table)
-        return answers.draw(value, n, given, generator(random_state), copied)
+        return answers.draw(value, n, given, generator(random_state), copied, respect_ranges)
 
     # Missing cells ----------------------------------------------------------------------------------------------
 
@@ -391,7 +399,7 @@ class JointModel(DensityMixin, Estimator):
         -------
         table
             Of the type of X: known cells, columns that the model does not have, types and order stay as they are.
-            Numbers are on the grid of the training values, so that whole numbers stay whole.
+            Numbers are on the grid of the training values, so that whole numbers stay whole, and in their range.
 
         Raises
         ------
@@ -485,8 +493,12 @@ class JointModel(DensityMixin, Estimator):
         j = self._column(target)
         if j in self._value.law.grids:
             density = self.predict_density(X, target)
-            numbers = density.sample(1, rng)[:, 0] if draw else density.mean
-            return imputation.Filled(rows, imputation.on_grid(self._value, j, numbers), density.std)
+            numbers = (
+                imputation.draw_numbers(self._value, j, density, rng)
+                if draw
+                else imputation.on_grid(self._value, j, density.mean)
+            )
+            return imputation.Filled(rows, numbers, density.std)
         probability = self.predict_proba(X, target)
         reached = np.cumsum(probability, axis=1)
         drawn = (rng.random(len(rows))[:, np.newaxis] * reached[:, -1:] >= reached).sum(axis=1)

@@ -61,7 +61,8 @@ def sample(
     """Draw new rows, with their classes, from a model.
 
     Numbers stay within the range of their column in the training rows. They are whole if all training rows held whole
-    numbers. A joint model draws rows with given values, sets ("c in (a, b)") and ranges (b < 3). --compare measures
+    numbers, and of a joint model also tenths or hundredths, if all were. A joint model draws rows with given values,
+    sets ("c in (a, b)") and ranges (b < 3), also beyond the range of the training rows. --compare measures
     columns, pairs of columns, copied rows, and how well a classifier tells drawn rows from those of a table.
 
     Example:
@@ -71,7 +72,6 @@ def sample(
     write = table_at(output, [model, *(one for one in (no_copies, compare) if one is not None)], force)
     joint = joint_model_in(model)
     if joint is not None:
-        refuse_given({"--ignore-ranges": ignore_ranges}, "models of one column", "is a joint model")
         from posteriori.facts.joint import value_of
         from posteriori.joint.questions import read_findings
 
@@ -79,7 +79,8 @@ def sample(
             findings = read_findings(given, value_of(joint).law) if given.strip() else {}
             schema = value_of(joint).schema
             known = False if no_copies is None else align(read_frame(no_copies, schema), schema)
-            drawn = _as_frame(joint.sample(rows, findings, random_state=seed, no_copies=known), schema.given)
+            table = joint.sample(rows, findings, random_state=seed, no_copies=known, respect_ranges=not ignore_ranges)
+            drawn = _as_frame(table, schema.given)
         write(drawn)
         _compare(drawn, compare, schema)
         return

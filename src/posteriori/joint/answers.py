@@ -33,6 +33,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 _FEWEST_DRAWN = 1000  # rows at once, in place of copies
 _FRUITLESS = 20_000  # draws without a row that is no copy, after which no more are tried
 _DRAWS_PER_ROW = 100  # at most
+_ANY = [(-np.inf, np.inf)]
 
 
 def given_others(law: Law, source: LabelledSource, column: int) -> Array:
@@ -197,15 +198,27 @@ def draw(
     given: Mapping[str, Any] | None,
     rng: np.random.Generator,
     copied: Collection[bytes] = frozenset(),
+    respect_ranges: bool = True,
 ) -> Any:
     """Draw n rows given findings, as a table like that of training; rows whose keys are in `copied` are drawn again.
+
+    Numbers stay within the range of the training rows, unless ranges are not respected.
 
     Raises
     ------
     ValueError
         Findings are impossible; or nearly all rows that can be drawn are copies.
     """
-    columns = _drawn_columns(value, n, given, rng)
+    likelihoods = likelihoods_of(value.law, given)
+    within = _intervals(value, given, value.bounds if respect_ranges else {})
+    for j, intervals in within.items():
+        likelihoods[j] = value.law.grids[j].of_findings(intervals)[np.newaxis]
+    beliefs = value.law.believe(likelihoods)
+
+    def drawn_columns(n: int) -> list[Array]:
+        return columns_of(value, beliefs.draw(rng, n), rng, within)
+
+    columns = drawn_columns(n)
     left = np.flatnonzero(_are_copies(value, columns, copied))
     draws, fruitless = n, 0
     while len(left):
@@ -214,7 +227,7 @@ def draw(
                 f"{len(left):,} of {n:,} drawn rows are copies of rows of the table, and {draws:,} draws found no "
                 "others: few values repeat by necessity; draw fewer rows, give fewer cells, or allow copies"
             )
-        further = _drawn_columns(value, max(len(left), _FEWEST_DRAWN), given, rng)
+        further = drawn_columns(max(len(left), _FEWEST_DRAWN))
         new = np.flatnonzero(~_are_copies(value, further, copied))[: len(left)]
         draws += len(further[0])
         fruitless = 0 if len(new) else fruitless + len(further[0])
@@ -224,11 +237,16 @@ def draw(
     return write_table(value.schema, columns)
 
 
-def _drawn_columns(
-    value: FittedJoint, n: int, given: Mapping[str, Any] | None, rng: np.random.Generator
-) -> list[Array]:
-    codes = value.law.believe(likelihoods_of(value.law, given, n)).draw(rng)
-    return columns_of(value, codes, rng, bounds_of(value.law, given))
+def _intervals(
+    value: FittedJoint, given: Mapping[str, Any] | None, ranges: Mapping[int, tuple[float, float]]
+) -> dict[int, list[tuple[float, float]]]:
+    """Return the intervals of numbers that findings and ranges leave: those of findings alone where they disagree."""
+    found = bounds_of(value.law, given)
+    for j, (low, high) in ranges.items():
+        inside = [(max(a, low), min(b, high)) for a, b in found.get(j, _ANY) if a <= high and b >= low]
+        if inside and value.law.grids[j].of_findings(inside).any():
+            found[j] = inside
+    return found
 
 
 def _are_copies(value: FittedJoint, columns: list[Array], copied: Collection[bytes]) -> Array:
@@ -250,7 +268,7 @@ def columns_of(
         if j not in codes:
             found.append(np.full(n, np.nan) if column.kind != "categorical" else np.zeros(n, column.code_type))
         elif j in law.grids:
-            found.append(law.grids[j].draw(codes[j], rng, bounds.get(j, [(-np.inf, np.inf)])))
+            found.append(law.grids[j].draw(codes[j], rng, bounds.get(j, _ANY)))
         else:
             found.append((codes[j] + 1).astype(column.code_type))
     return found

@@ -118,7 +118,7 @@ def likelihood_if_any(law: Findable, name: str, finding: Any) -> Array:
     j = law.place(name)
     if j in law.grids:
         grid, intervals = law.grids[j], intervals_of(law, name, finding)
-        return grid.of_bins(grid.of_intervals(intervals).sum(axis=0)) if intervals else np.zeros(law.sizes[j])
+        return grid.of_findings(intervals) if intervals else np.zeros(law.sizes[j])
     if isinstance(finding, Not):
         return np.asarray(1.0 - likelihood_if_any(law, name, finding.finding))
     if isinstance(finding, set | frozenset | list | tuple):
@@ -224,12 +224,12 @@ def _words(finding: Any) -> str:
     return f"other than {_words(one)}"
 
 
-def likelihoods_of(law: Findable, given: Mapping[str, Any] | None, n: int = 1) -> dict[int, Array]:
-    """Return the likelihoods of n equal rows of which findings are known: of each column, (n, K)."""
-    found = {j: np.ones((n, size)) for j, size in law.sizes.items()}
+def likelihoods_of(law: Findable, given: Mapping[str, Any] | None) -> dict[int, Array]:
+    """Return the likelihoods of a row of which findings are known: of each column, (1, K)."""
+    found = {j: np.ones((1, size)) for j, size in law.sizes.items()}
     for name, finding in (given or {}).items():
         j, likelihood = likelihood_of(law, name, finding)
-        found[j] = np.tile(likelihood, (n, 1))
+        found[j] = likelihood[np.newaxis]
     return found
 
 

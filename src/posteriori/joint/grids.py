@@ -8,18 +8,20 @@ from functools import cached_property
 
 import numpy as np
 
-from posteriori.model.predictive import NumberCells
-from posteriori.regression.target_cells import cells_of
+from posteriori.model.number_cells import NEAR, NumberCells
+from posteriori.regression.target_cells import cells_of, step_of
 from posteriori.support.checks import check_numbers, check_places, require
 from posteriori.support.typing import Array
 
-_PSEUDO = 1.0  # rows for each cell of a bin, which are spread over its cells by their width
+_PSEUDO, _IN_OUTER = 1.0, 1.0  # rows spread over a bin by the width of its cells: for each with rows; in outermost bins
 
 _LEAST = float(np.log(np.finfo(np.float64).tiny))
 
 _TAIL, _FEWEST_IN_TAIL = 80, 2.0  # twice the share of the rows in an outermost cell is 1/160, and rows in the last one
 
-_BEYOND = 0.01  # of the width of a usual cell: that of the cells outside of all training rows, in this spreading
+_BEYOND, _FALL = 0.1, 0.5  # rows beyond the least and beyond the greatest number, and how they fall from cell to cell
+
+_DECIMALS = 7  # of units: none to six
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class NumberGrid:
     cells: NumberCells
     code: Array  # (G,): the bin of each cell, from 0 on, ascending
     share: Array  # (G,): p(cell | bin)
+    unit: float = 0.0  # of which all numbers are multiples, also where cells have no step; 0 if there is none
 
     @classmethod
     def of(cls, values: Array, weight: Array, cuts: tuple[float, ...]) -> NumberGrid:
@@ -39,23 +42,30 @@ class NumberGrid:
         if values.min() == values.max():
             return cls(NumberCells(values[:1], values[:1]), np.zeros(1, np.int64), np.ones(1))
         ends = np.concatenate([np.asarray(cuts, np.float64), tail_cuts(values, weight, _TAIL, _FEWEST_IN_TAIL)])
-        cells = _split(cells_of(values, weight), np.unique(ends))
+        cells = _split(_with_greatest_inside(cells_of(values, weight), float(values.max())), np.unique(ends))
         code = np.searchsorted(cuts, cells.centre, side="right")
-        return cls(cells, code, np.zeros(len(cells))).spread_by(np.bincount(cells.nearest(values), weight, len(cells)))
+        unit = cells.step or step_of(values, np.inf) or float((values == np.rint(values)).all())
+        counts = np.bincount(cells.nearest(values), weight, len(cells))
+        return cls(cells, code, np.zeros(len(cells)), unit).spread_by(counts)
 
     def spread_by(self, counts: Array) -> NumberGrid:
         """Return the grid in which the cells of each bin share it by the counts of rows, and a little by their width.
 
-        Cells outside of all training rows, which are far wider, count by a hundredth of the width of a usual cell.
+        In the outermost bins, whose widest cells hold the fewest rows, width counts the least. Cells beyond all rows
+        get a tenth of a row at each end, each half as much as the one before it: new rows may be there, and means and
+        standard deviations hardly depend on them.
         """
-        cells, code = self.cells, self.code
+        cells, code, place = self.cells, self.code, np.arange(len(self.code))
+        seen = np.flatnonzero(counts > 0)
         width = np.where((cells.step > 0) | (cells.width > 0), np.exp(cells.log_size), 0.0)
-        outside = (counts == 0) & (np.cumsum(counts) * np.cumsum(counts[::-1])[::-1] == 0)
-        width[outside] = _BEYOND * float(width[~outside].mean()) if not outside.all() else 1.0
-        n_bins = int(code[-1]) + 1
-        width /= np.maximum(np.bincount(code, width, n_bins)[code], np.finfo(np.float64).tiny)
-        spread = counts + _PSEUDO * np.bincount(code)[code] * width
-        return replace(self, share=spread / np.bincount(code, spread, n_bins)[code])
+        width = np.where(np.bincount(code, width)[code] > 0, width, 1.0)
+        away = np.maximum(seen[0] - place, place - seen[-1]) if len(seen) else np.zeros_like(place)
+        width[away > 0] = 0.0
+        pseudo = _PSEUDO * np.maximum(np.bincount(code, counts > 0), 1.0)
+        pseudo[[0, -1]] = _IN_OUTER
+        spread = counts + (pseudo / np.maximum(np.bincount(code, width), np.finfo(np.float64).tiny))[code] * width
+        spread = np.where(away > 0, _BEYOND * _FALL ** np.maximum(away, 0), spread)
+        return replace(self, share=spread / np.bincount(code, spread)[code])
 
     def check_against(self, n_bins: int) -> None:
         """Raise ValueError unless each bin has cells, whose shares sum to 1."""
@@ -63,6 +73,7 @@ class NumberGrid:
         check_places("the bins of cells", self.code, (len(self.cells),), 0, n_bins)
         check_numbers("the shares of cells", self.share, (len(self.cells),), 0.0, 1.0 + 1e-9)
         require(np.allclose(np.bincount(self.code, self.share, n_bins), 1.0), "the cells of a bin do not sum to 1")
+        require(0 <= self.unit < np.inf, "the unit of numbers is negative or not finite")
 
     @cached_property
     def log_density(self) -> Array:
@@ -77,7 +88,7 @@ class NumberGrid:
         least = self.log_density[known].min()
         half = self.cells.step / 2.0
         is_beyond = (values < self.cells.low[0] - half) | (values > self.cells.high[-1] + half)
-        found = np.where(is_beyond, least, self.log_density[np.maximum(place, 0)])
+        found = np.where(is_beyond, least, np.maximum(self.log_density[np.maximum(place, 0)], least))
         return np.asarray(np.where(place < 0, 0.0, found))
 
     def probability(self, of_bins: Array) -> Array:
@@ -86,10 +97,7 @@ class NumberGrid:
 
     def between(self, low: float, high: float) -> Array:
         """Return the share of each cell that is between two numbers, (G,)."""
-        every = np.arange(len(self.cells))
-        upto = self.cells.share_below(np.full(len(every), high), every)
-        before = self.cells.share_below(np.full(len(every), low), every, strictly=True)
-        return np.asarray(np.clip(upto - before, 0.0, 1.0))
+        return self.cells.share_between(low, high)
 
     def of_intervals(self, intervals: Sequence[tuple[float, float]]) -> Array:
         """Return p(number is in the cell and the interval | bin), (I, G), of intervals that do not overlap.
@@ -106,9 +114,9 @@ class NumberGrid:
             found[which, place] = np.exp(log_density - np.maximum(log_density.max(), _LEAST))
         return np.asarray(found)
 
-    def of_bins(self, of_cells: Array) -> Array:
-        """Return the sum over the cells of each bin, (K,)."""
-        return np.asarray(np.bincount(self.code, of_cells))
+    def of_findings(self, intervals: Sequence[tuple[float, float]]) -> Array:
+        """Return p(number is in one of the intervals | bin), (K,); of single continuous numbers, their densities."""
+        return np.asarray(np.bincount(self.code, self.of_intervals(intervals).sum(axis=0)))
 
     def draw(self, code: Array, rng: np.random.Generator, intervals: Sequence[tuple[float, float]]) -> Array:
         """Draw a number of each bin, (n,), that is in one of some intervals."""
@@ -125,8 +133,33 @@ class NumberGrid:
             first = self.cells.share_below(low, place, strictly=True)
             inside = np.clip(self.cells.share_below(high, place) - first, 0.0, 1.0)
             numbers = self.cells.number_at(place, first + inside * (1.0 - rng.random(len(rows))))
-            drawn[rows] = numbers if self.cells.step else np.clip(numbers, low, high)
+            drawn[rows] = self.on_grid(numbers, low, high)
         return drawn
+
+    def on_grid(self, numbers: Array, low: Array | float, high: Array | float) -> Array:
+        """Return the multiples of the unit that are the nearest to some numbers, (n,), and between two others.
+
+        Where no multiple is between these, the nearest number that is.
+        """
+        unit = self.unit or self.cells.step
+        if unit:
+            place, near = np.rint(numbers / unit), NEAR * unit
+            place = np.where(_multiple(place, unit) < low - near, place + 1.0, place)
+            numbers = _multiple(np.where(_multiple(place, unit) > high + near, place - 1.0, place), unit)
+        return np.clip(numbers, low, high)
+
+
+def _multiple(place: Array, unit: float) -> Array:
+    """Return multiples of a unit without their rounding: 0.3, and not 3 · 0.1."""
+    units = unit * 10.0 ** np.arange(_DECIMALS)
+    decimals = int(np.argmax(np.abs(units - np.rint(units)) < NEAR))
+    return np.asarray(np.round(place * unit, decimals))
+
+
+def _with_greatest_inside(cells: NumberCells, greatest: float) -> NumberCells:
+    """Return the cells, of which the one beyond the greatest number, where it begins, does not hold it."""
+    is_beyond = (cells.low == greatest) & (cells.high > greatest) & (cells.step == 0)
+    return replace(cells, low=np.where(is_beyond, np.nextafter(greatest, np.inf), cells.low))
 
 
 def tail_cuts(values: Array, weight: Array, n_cells: float, fewest: float) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 from posteriori.fitting.fitted import FittedValue
 from posteriori.joint.answers import columns_of
 from posteriori.joint.value import FittedJoint
+from posteriori.model.predictive import PredictiveDensity
 from posteriori.scoring.rows import RowsToPredict
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
@@ -20,6 +21,8 @@ from posteriori.support.checks import require
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 from posteriori.tables.arrays import write_column
+
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,8 @@ def filled_table(X: Any, names: list[str], filled: Mapping[str, Filled]) -> Any:
         for row, value in zip(one.rows.tolist(), one.values.tolist(), strict=True):
             cells[row] = value
         if series.dtype.is_integer():
-            cells = [None if cell is None else int(cell) for cell in cells]
+            greatest = 2**64 - 1 if series.dtype == nw.UInt64 else 2**63 - 1  # which are no floats
+            cells = [None if cell is None else min(int(cell), greatest) for cell in cells]
         columns.append(nw.new_series(name, cells, series.dtype, backend=nw.get_native_namespace(frame)))
     return frame.with_columns(*columns).to_native()
 
@@ -197,7 +201,7 @@ def draws_by_law(
     value: FittedJoint, source: LabelledSource, lacks: Mapping[int, Array], rng: np.random.Generator
 ) -> dict[int, Filled]:
     """Return missing cells drawn together from their distribution given the known cells of each row."""
-    law = value.law
+    law, within = value.law, {j: [ends] for j, ends in value.bounds.items()}
     places = [j for j in law.columns if j in lacks]
     seed = int(rng.integers(2**31))
 
@@ -206,7 +210,7 @@ def draws_by_law(
 
         def of_rows(rows: slice) -> Array:
             codes = law.believe(law.likelihoods(batch.rows(rows))).draw(own)
-            columns = columns_of(value, codes, own, {})
+            columns = columns_of(value, codes, own, within)
             return np.column_stack([columns[j] - (j not in law.grids) for j in places])
 
         return np.concatenate(law.in_blocks(len(batch), of_rows))
@@ -227,9 +231,14 @@ def _written(value: FittedJoint, j: int, cells: Array) -> Array:
 
 
 def on_grid(value: FittedJoint, j: int, numbers: Array) -> Array:
-    """Return numbers as near as the step of the column allows: whole numbers stay whole."""
-    cells = value.law.grids[j].cells
-    if not cells.step:
-        return numbers
-    decimals = max(0, -int(np.floor(np.log10(cells.step) + 1e-9)))
-    return np.asarray(np.round(np.round(numbers / cells.step) * cells.step, decimals + 1))
+    """Return the nearest numbers on the grid of a column, and in the range of its training rows."""
+    return value.law.grids[j].on_grid(numbers, *value.bounds.get(j, (-np.inf, np.inf)))
+
+
+def draw_numbers(value: FittedJoint, j: int, density: PredictiveDensity, rng: np.random.Generator) -> Array:
+    """Draw a number of a column from each of some densities, (n,), within the range of its training rows."""
+    part = density.cells.share_between(*value.bounds.get(j, (-np.inf, np.inf)))
+    inside = density.probability * part
+    total = inside.sum(axis=1, keepdims=True)
+    within = np.where(total > 0, inside / np.maximum(total, _TINY), density.probability)
+    return on_grid(value, j, replace(density, probability=within).sample(1, rng)[:, 0])

@@ -154,15 +154,16 @@ class LawBeliefs:
         found = {j: given * self.likelihoods[j] for j, given in self.given_others().items()}
         return {j: one / np.maximum(one.sum(axis=1, keepdims=True), _TINY) for j, one in found.items()}
 
-    def draw(self, rng: np.random.Generator) -> dict[int, Array]:
-        """Draw the code, from 0 on, of every column of rows given what is known, each (n,)."""
-        share = np.exp(self.log_joint - self.log_joint.max(axis=1, keepdims=True))
+    def draw(self, rng: np.random.Generator, times: int = 1) -> dict[int, Array]:
+        """Draw the code, from 0 on, of every column given what is known of each row, (n · times,) for each column."""
+        rows = np.repeat(np.arange(len(self.log_joint)), times)
+        share = np.exp(self.log_joint - self.log_joint.max(axis=1, keepdims=True))[rows]
         reached = np.cumsum(share, axis=1)
         member = (rng.random(len(share))[:, np.newaxis] * reached[:, -1:] >= reached).sum(axis=1)
         codes = {j: np.zeros(len(share), np.int64) for j in self.law.columns}
         for m, one in enumerate(self.members):
             of_member = member == m
             if of_member.any():
-                for j, drawn in zip(one.tables.columns, one.draw(rng), strict=True):
-                    codes[j][of_member] = drawn[of_member]
+                for j, drawn in zip(one.tables.columns, one.draw(rng, rows[of_member]), strict=True):
+                    codes[j][of_member] = drawn
         return codes

@@ -89,6 +89,15 @@ class FittedJoint(FittedValue):
         return self.columns.ranges
 
     @cached_property
+    def bounds(self) -> dict[int, tuple[float, float]]:
+        """The least and the greatest number of each column in the training rows, as far as they are known."""
+        ranges = self.ranges
+        if ranges is None:
+            return {}
+        found = {j: (float(ranges.lowest[j]), float(ranges.highest[j])) for j in self._grids}
+        return {j: ends for j, ends in found.items() if np.isfinite(ends).all()}
+
+    @cached_property
     def positions(self) -> tuple[int, ...]:
         """The columns of the schema that have values, ascending."""
         schema = self.schema

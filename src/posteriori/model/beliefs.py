@@ -303,14 +303,14 @@ class Beliefs:
         share = np.exp(log_weight - np.where(np.isneginf(log_sum), 0.0, log_sum)[:, np.newaxis])
         return np.einsum("nz,nzk->nk", share / np.maximum(total, _TINY), given), np.asarray(log_sum)
 
-    def draw(self, rng: np.random.Generator) -> list[Array]:
-        """Draw the code, from 0 on, of every column of rows given what is known, each (n,)."""
-        tables, rows = self.tables, np.arange(len(self.log_joint))
-        component = _choose(np.exp(self.log_joint - self.log_joint.max(axis=1, keepdims=True)), rng)
+    def draw(self, rng: np.random.Generator, rows: Array) -> list[Array]:
+        """Draw the code, from 0 on, of every column given what is known of rows, (n,), which may repeat; each (n,)."""
+        tables = self.tables
+        component = _choose(np.exp(self.log_joint - self.log_joint.max(axis=1, keepdims=True))[rows], rng)
         codes: list[Array] = []
         for j, (parent, table) in enumerate(zip(tables.parents, tables.tables, strict=True)):
             given = table[component] if parent < 0 else table[component, codes[parent]]
-            codes.append(_choose(given * self.likelihoods[j] * self.below[j].values[rows, component], rng))
+            codes.append(_choose(given * self.likelihoods[j][rows] * self.below[j].values[rows, component], rng))
         return codes
 
 

@@ -148,7 +148,7 @@ class NumberCells:
         begin = self.low - self.step / 2
         return np.maximum(np.searchsorted(begin, y, side="right") - 1, 0)
 
-    def share_below(self, y: Array, place: Array | slice, strictly: bool = False) -> Array:
+    def share_below(self, y: Array | float, place: Array | slice, strictly: bool = False) -> Array:
         """Return the share of cells that is at or below numbers, or strictly below them."""
         above = y - self.low[place]
         if self.step:
@@ -158,6 +158,11 @@ class NumberCells:
         width = self.width[place]
         of_atom = np.where(np.isnan(above), above, above > 0 if strictly else above >= 0)
         return np.where(width > 0, np.clip(above, 0, width) / np.where(width > 0, width, 1.0), of_atom)
+
+    def share_between(self, low: float, high: float) -> Array:
+        """Return the share of each cell that is between two numbers, both included, (G,)."""
+        upto, before = self.share_below(high, slice(None)), self.share_below(low, slice(None), strictly=True)
+        return np.asarray(np.clip(upto - before, 0.0, 1.0))
 
     def number_at(self, place: Array, share: Array) -> Array:
         """Return the smallest number of which a share of its cell is at or below it."""

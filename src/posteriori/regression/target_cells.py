@@ -20,15 +20,16 @@ _FREQUENT = 0.02  # share of the rows that a value of excess has at least
 _EXCESS = 3.0  # times the mean share of the cells beside it
 
 
-def step_of(values: Array) -> float:
+def step_of(values: Array, most_steps: float = _LATTICE) -> float:
     """Return the greatest step of which all values are multiples, a whole number of times a power of ten; 0 if none is.
 
     Of few values, or a single one, several times a power of ten might divide all by chance, and only that power counts.
+    Steps of which the range holds more than the most do not count.
     """
     span = float(values.max() - values.min())
     for decimals in range(_DECIMALS + 1):
         step = 10.0**-decimals
-        if span > _LATTICE * step:
+        if span > most_steps * step:
             return 0.0
         multiples = values / step
         whole = np.round(multiples)
