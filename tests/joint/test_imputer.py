@@ -111,7 +111,7 @@ def test_one_column_alone_is_drawn_from_its_distribution(method):
     x = np.random.default_rng(0).normal(5.0, 2.0, 400)
     X = np.append(x, np.full(400, np.nan))[:, np.newaxis]
     drawn = po.GenerativeImputer(method=method, draw=True).fit_transform(X)[400:, 0]
-    assert_allclose(np.quantile(drawn, [0.25, 0.5, 0.75]), np.quantile(x, [0.25, 0.5, 0.75]), rtol=0.15)
+    assert_allclose(np.quantile(drawn, [0.25, 0.5, 0.75]), np.quantile(x, [0.25, 0.5, 0.75]), rtol=0.2)
 
 
 @pytest.mark.parametrize("method", METHODS)

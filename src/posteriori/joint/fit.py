@@ -146,7 +146,7 @@ def add(value: FittedJoint, X: Any, sample_weight: Any = None) -> FittedJoint:
     updated = _updated(value, columns, _further(columns, X, sample_weight))
     more = updated.counter.of_source(_further(updated.columns, X, sample_weight))
     assert updated.counted is not None
-    return learned_from(replace(updated, counted=updated.counted + more))
+    return learned_from(updated.spread_by(updated.counted + more))
 
 
 def remove(value: FittedJoint, X: Any, sample_weight: Any = None) -> FittedJoint:
@@ -155,7 +155,7 @@ def remove(value: FittedJoint, X: Any, sample_weight: Any = None) -> FittedJoint
     columns = remove_rows(value.columns, X, _labels(X), sample_weight)
     source = _further(columns, X, sample_weight)
     updated = _updated(value, columns, source)
-    return learned_from(replace(updated, counted=without(counted, value.counter.of_source(source))))
+    return learned_from(updated.spread_by(without(counted, value.counter.of_source(source))))
 
 
 def _further(columns: Fitted, X: Any, sample_weight: Any) -> LabelledSource:
