@@ -190,7 +190,7 @@ def _content_of(estimator: Estimator, arrays: dict[str, Array], without_rows: bo
 
 
 def _without_kept(fitted: FittedValue) -> str:
-    """Return what to do in place of a model that predicts from training rows."""
+    """Return the advice in place of a model that predicts from training rows."""
     return 'set method="joint"' if isinstance(fitted, FittedImputer) else "save an AdditiveRegressor"
 
 

@@ -32,8 +32,8 @@ class GenerativeImputer(TransformerMixin, Estimator):
     Parameters
     ----------
     method : {"pool", "joint"}, default "pool"
-        As in `JointModel.impute`. A column that no other column says anything about is filled by its mean, or by its
-        most frequent category, with both.
+        As in `JointModel.impute`. A column that depends on no other one is filled by its mean, or by its most frequent
+        category, with both.
     draw : bool, default False
         As in `JointModel.impute`.
     random_state : int, default 0

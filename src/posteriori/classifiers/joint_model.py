@@ -460,7 +460,7 @@ class JointModel(DensityMixin, Estimator):
     def _fillings(
         self, X: Any, source: LabelledSource, method: Method, draw: bool, rng: np.random.Generator
     ) -> dict[str, imputation.Filled]:
-        """Return what fills the missing cells of a table, whose rows are `source`, by column."""
+        """Return the values of the missing cells of a table, whose rows are `source`, by column."""
         value, law = self._value, self._value.law
         names = [value.schema.names[j] for j in law.columns]
         given = list(value.schema.given)

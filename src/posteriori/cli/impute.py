@@ -79,7 +79,7 @@ def impute(
 
         posteriori impute penguins.csv --output filled.csv
 
-        posteriori impute penguins.csv --sure --output filled.csv
+        posteriori impute penguins.csv --sure --output sure.csv
     """
     import polars as pl
 

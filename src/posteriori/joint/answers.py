@@ -108,13 +108,6 @@ def _distribution(law: Law, j: int, marginal: Array, given: Mapping[str, Any]) -
     return {one: Probability(of_one, rows) for one, of_one in zip(law.categories(j), p.tolist(), strict=True)}
 
 
-def rows_given(law: Law, question: str) -> float | None:
-    """Return the weight of the training rows that an answer rests on; None if no rows are kept."""
-    read = read_question(question, law)
-    counts = law.counts(read.given, tuple(law.place(name) for name in read.asked))
-    return None if counts is None else counts.rows
-
-
 def probability(law: Law, event: Mapping[str, Any], given: Mapping[str, Any]) -> Probability:
     """Return p(event | given); see `JointModel.probability`."""
     both = sorted(set(event) & set(given))

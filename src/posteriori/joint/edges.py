@@ -197,7 +197,7 @@ def with_margins(table: Array, of_parent: Array, alone: Array, tilt: Tilt | None
 
 @dataclass(frozen=True)
 class Tilt:
-    """The correlation that the scores of two columns of numbers shall have."""
+    """The correlation that a table gives the scores of two columns of numbers."""
 
     correlation: float
     parent: Axis

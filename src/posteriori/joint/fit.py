@@ -183,7 +183,9 @@ def without(counted: CodedRows, gone: CodedRows) -> CodedRows:
 
 def _require_counted(value: FittedJoint, method: str) -> CodedRows:
     if value.counted is None:
-        raise ValueError(f"the model was saved without rows, and {method} learns again from all of them; fit them anew")
+        raise ValueError(
+            f"the model was saved without rows, and {method} learns again from all of them; fit all rows together"
+        )
     return value.counted
 
 

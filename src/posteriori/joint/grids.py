@@ -52,8 +52,8 @@ class NumberGrid:
         """Return the grid in which the cells of each bin share it by the counts of rows, and a little by their width.
 
         In the outermost bins, whose widest cells hold the fewest rows, width counts the least. Cells beyond all rows
-        get a tenth of a row at each end, each half as much as the one before it: new rows may be there, and means and
-        standard deviations hardly depend on them.
+        get a tenth of a row at each end, each half as much as the one before it: some new rows are beyond all others,
+        and means and standard deviations hardly depend on it.
         """
         cells, code, place = self.cells, self.code, np.arange(len(self.code))
         seen = np.flatnonzero(counts > 0)

@@ -32,7 +32,7 @@ PARTS = 2**20  # of a line of a learned table: each probability is a whole numbe
 
 @dataclass(frozen=True)
 class TreeRows:
-    """Rows in codes, in an order by their cells, so that neither their order nor that of the columns counts."""
+    """Rows in codes, in an order by their cells, so that their order, and that of the columns, does not count."""
 
     codes: Array  # (n, d), from 1; 0 of a missing cell
     weight: Array  # (n,)
