@@ -49,8 +49,7 @@ class JointModel(DensityMixin, Estimator):
     Parameters
     ----------
     members : "auto" or list, default "auto"
-        Some of "tree", the Chow-Liu tree, and "trees", a mixture of six trees, or of three below 500 rows; "auto" takes
-        both.
+        Some of "tree", the Chow-Liu tree, and "trees", a mixture of six trees; "auto" takes both.
     bins : int or "auto", default "auto"
         Number of bins of equal weight into which columns of numbers are cut; "auto": 64, 32 below 500 rows, and 16
         below 250.

@@ -33,7 +33,7 @@ from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 
 MEMBERS = ("tree", "trees")
-_COMPONENTS = ((500, 6), (0, 3))  # of the member of several trees, from so many rows on
+_COMPONENTS = 6  # of the member of several trees
 _BINS = ((500, 64), (250, 32), (0, 16))  # of a column of numbers, from so many rows on
 _ROWS = {"tree": 50_000, "trees": 5000}  # that a member learns from
 _FEWEST_ROWS = 30  # from which weights are learned
@@ -102,8 +102,7 @@ def _learned(learner: TreeLearner, rows: Mapping[str, TreeRows], seed: Any) -> d
     tree = learner.learn(1, generator(seed))
     found = {"tree": tree}
     if "trees" in rows:
-        n_components = next(n for fewest, n in _COMPONENTS if len(learner.rows.codes) >= fewest)
-        found["trees"] = learner.on(rows["trees"]).learn(n_components, generator(seed), tree)
+        found["trees"] = learner.on(rows["trees"]).learn(_COMPONENTS, generator(seed), tree)
     return {name: one for name, one in found.items() if name in rows}
 
 
