@@ -22,7 +22,7 @@ from posteriori.support.checks import check_equal, check_numbers, require
 from posteriori.support.typing import Array
 from posteriori.tables import Assignment, Batch, Codes, Schema
 
-_FLOOR = 1e-6  # the weight of equal probabilities: learned tables may hold zeros, and new rows cells that contradict
+FLOOR = 1e-6  # the weight of equal probabilities: learned tables may hold zeros, and new rows cells that contradict
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class FittedJoint(FittedValue):
     @cached_property
     def law(self) -> Law:
         """The mixture of the members."""
-        tables = tuple(one.with_floor(_FLOOR) for one in self.members.values())
+        tables = tuple(one.with_floor(FLOOR) for one in self.members.values())
         weight = np.array([self.weights[name] for name in self.members])
         places = {j: place for place, j in enumerate(self.positions)}
         counted = None if self.counted is None else CountedRows(self.counted, places)
