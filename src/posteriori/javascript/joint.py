@@ -13,7 +13,7 @@ from posteriori.joint.counting import CountedRows
 from posteriori.joint.grids import NumberGrid
 from posteriori.joint.law import Law
 from posteriori.joint.trees import PARTS
-from posteriori.joint.value import _FLOOR
+from posteriori.joint.value import FLOOR
 from posteriori.model.beliefs import Tables
 from posteriori.model_cost import require_affordable_export
 from posteriori.support.typing import Array
@@ -43,7 +43,7 @@ def written_joint_model(model: JointModel) -> dict[str, Any]:
         "kind": "joint",
         "name": name,
         "columns": [_column(law, j) for j in law.columns],
-        "floor": _FLOOR,
+        "floor": FLOOR,
         "members": [
             _member(of_member, value.weights[of_member], tables, law.columns)
             for of_member, tables in value.members.items()
