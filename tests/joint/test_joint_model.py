@@ -344,3 +344,26 @@ def test_a_constant_column_keeps_its_decimals(value, decimals):
     assert_allclose(drawn, drawn.round(decimals), rtol=1e-12)
     assert np.mean(drawn == value) > 0.8
     assert model.predict({"kind": "a"}, "same", method="joint").round(decimals).tolist() == [value]
+
+
+def test_weights_of_members_are_learned_of_heavy_rows():
+    heavy = np.full(len(PENGUINS), 1000.0)  # tables of so many rows hold zeros, and held-out rows contradict them
+    with np.errstate(invalid="raise"):
+        weights = po.JointModel().fit(PENGUINS, sample_weight=heavy).member_weights_
+    assert weights["trees"] != 0.5
+
+
+def test_a_column_of_numbers_can_lose_its_last_value(tmp_path):
+    without = pl.DataFrame({"a": ["p", "q"] * 10, "z": pl.Series([None] * 20, dtype=pl.Float64)})
+    gone = pl.DataFrame({"a": ["p", "q"] * 3, "z": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]})
+    model = po.JointModel().fit(pl.concat([without, gone]))
+    with pytest.warns(UserWarning, match="'z' has no cell with a value"):
+        model = model.unlearn(gone)
+    assert_allclose(model.query("P(a = p)"), 0.5, atol=1e-6)
+    po.save(model, tmp_path / "m.posteriori")
+    assert model.partial_fit(gone).query("P(z < 3.5)") > 0.3
+
+
+def test_categories_that_look_like_numbers_are_asked_in_sets():
+    model = po.JointModel().fit(pl.DataFrame({"zip": ["007", "1e3", "10115"] * 20}))
+    assert_allclose(model.query("P(zip in (007, 1e3))"), 2 / 3, atol=1e-3)

@@ -130,7 +130,7 @@ def print_joint(facts: Facts) -> None:
     members = ", ".join(f"{one['member']} {one['weight']:.2f}" for one in facts["members"])
     out.print(f"joint model of {plural(len(facts['columns']), 'column')}, {count(facts['n_parameters'])} parameters")
     out.print(f"weights of the members: {members}")
-    out.print("tree: one Chow-Liu tree; trees: a mixture of three trees")
+    out.print("tree: one Chow-Liu tree; trees: a mixture of several trees")
     if facts["pools"]:
         out.print(_pools(facts))
     out.print()

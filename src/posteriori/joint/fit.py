@@ -19,7 +19,7 @@ from posteriori.fitting.update import add as add_rows
 from posteriori.fitting.update import remove as remove_rows
 from posteriori.joint.grids import NumberGrid, tail_cuts
 from posteriori.joint.trees import TreeLearner, TreeRows
-from posteriori.joint.value import FittedJoint
+from posteriori.joint.value import FLOOR, FittedJoint
 from posteriori.learning.cut_points import binned_schema
 from posteriori.learning.equal_rows import count_rows
 from posteriori.model.beliefs import Tables, likelihood_of_codes
@@ -92,7 +92,8 @@ def learned_from(value: FittedJoint) -> FittedJoint:
         judged = few.fold == 0
         learning = few.take(np.flatnonzero(~judged))
         without = _learned(TreeLearner.of(learning), dict.fromkeys(names, learning), seed)
-        found = _weights(list(without.values()), few.take(np.flatnonzero(judged)), generator(seed))
+        floored = [one.with_floor(FLOOR) for one in without.values()]  # held-out rows may hold cells that contradict
+        found = _weights(floored, few.take(np.flatnonzero(judged)), generator(seed))
         weights = dict(zip(members, found.tolist(), strict=True))
     return replace(value, members=members, weights=weights)
 
@@ -152,9 +153,11 @@ def remove(value: FittedJoint, X: Any, sample_weight: Any = None) -> FittedJoint
     """Return the joint model without some of its rows."""
     counted = _require_counted(value, "unlearn")
     columns = remove_rows(value.columns, X, _labels(X), sample_weight)
-    source = _further(columns, X, sample_weight)
-    updated = _updated(value, columns, source)
-    return learned_from(updated.spread_by(without(counted, value.counter.of_source(source))))
+    gone = value.counter.of_source(_further(value.columns, X, sample_weight))  # before a column loses its last value
+    rest = replace(value, counted=without(counted, gone))
+    updated = _updated(rest, columns, _further(columns, X, sample_weight))
+    assert updated.counted is not None
+    return learned_from(updated.spread_by(updated.counted))
 
 
 def _further(columns: Fitted, X: Any, sample_weight: Any) -> LabelledSource:

@@ -154,7 +154,7 @@ class _Reader:
         if sign is None:
             return None
         if sign == "=" and self.takes("{") is not None:
-            return self.values("}")
+            return self.values("}", name)
         value = self.value(name)
         if sign in ("=", "!="):
             return Not(value) if sign == "!=" else value
@@ -175,7 +175,7 @@ class _Reader:
         opening = self.takes("[", "(", "{")
         if opening is None:
             self.refuse("give a range [low, high] or values (a, b)")
-        found = self.values({"[": "]", "(": ")", "{": "}"}[opening or "("])
+        found = self.values({"[": "]", "(": ")", "{": "}"}[opening or "("], name)
         is_number = self.law.place(name) in self.law.grids
         if opening == "[" and is_number:
             if len(found) != 2:
@@ -183,10 +183,10 @@ class _Reader:
             return tuple(found)
         return set(found)
 
-    def values(self, closing: str) -> list[Any]:
+    def values(self, closing: str, name: str) -> list[Any]:
         found: list[Any] = []
         while True:
-            found.append(self.value(""))
+            found.append(self.value(name))
             if self.takes(closing) is not None:
                 return found
             if self.takes(",") is None:
@@ -195,7 +195,7 @@ class _Reader:
     def value(self, name: str) -> Any:
         following = self.next()
         if following is None or following[0] != "word":
-            self.refuse(f"give a value{f' of {name!r}' if name else ''}")
+            self.refuse(f"give a value of {name!r}")
         word = self.read()
         if self.time is not None:
             return self._time(word)
@@ -204,7 +204,7 @@ class _Reader:
         ends = _RANGE.match(word)
         if ends is not None and (ends["low"] or ends["high"]):
             return tuple(None if end is None else float(end) for end in (ends["low"], ends["high"]))
-        if name and self.law.place(name) not in self.law.grids:
+        if self.law.place(name) not in self.law.grids:
             return word
         try:
             number = float(word)

@@ -92,7 +92,7 @@ def joint_sections(subject: JointReport, facts: Sequence[ColumnFacts]) -> Iterat
 def _table_section(subject: JointReport, facts: Sequence[ColumnFacts]) -> Section:
     lead = (
         "Missing cells are not imputed: the model integrates them out. Members are mixed by their weights: “tree” is "
-        "one Chow-Liu tree, “trees” a mixture of three trees."
+        "one Chow-Liu tree, “trees” a mixture of several trees."
     )
     weights = [[name, number(one, 3), bar(one)] for name, one in subject.model.member_weights_.items()]
     contents = (columns_table(facts, len(subject.batch)), table("Members", ["member", "weight", ""], weights))
