@@ -51,7 +51,7 @@ class JointModel(DensityMixin, Estimator):
     members : "auto" or list, default "auto"
         Some of "tree", the Chow-Liu tree, and "trees", a mixture of six trees; "auto" takes both.
     bins : int or "auto", default "auto"
-        Number of bins of equal weight into which columns of numbers are cut; "auto": 64, 32 below 500 rows, and 16
+        Number of bins of equal weight into which columns of numbers are cut; "auto": 64, 24 below 500 rows, and 16
         below 250.
     targets : list of str or "all", default ()
         Columns whose pools are fitted at once, and not when they are first asked for; model files hold them.

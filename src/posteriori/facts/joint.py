@@ -161,7 +161,7 @@ def joint_answer(model: JointModel | OneModel, question: str) -> Facts:
     }
     if counts:
         law = value_of(cast(JointModel, model)).law
-        of_columns = {name: law.counts(given, (law.place(name),)) for name in each}
+        of_columns = {name: law.counts(given, {law.place(name): None}) for name in each}
         found["rows"] = {name: one.rows for name, one in of_columns.items() if one is not None}
         errors = {name: {state: p.standard_error for state, p in one.items()} for name, one in by_state.items()}
         found["standard_error"] = errors

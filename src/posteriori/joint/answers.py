@@ -13,6 +13,7 @@ from posteriori.joint.copies import keys_of_drawn
 from posteriori.joint.counting import Probability
 from posteriori.joint.findings import (
     bounds_of,
+    law_place,
     likelihood_if_any,
     likelihood_of,
     likelihoods_of,
@@ -97,7 +98,7 @@ def answer(law: Law, question: str) -> Any:
 def _distribution(law: Law, j: int, marginal: Array, given: Mapping[str, Any]) -> Any:
     """Return the density of a column of numbers, or the probability of each category."""
     of_law = law.density(j, marginal).probability[0] if j in law.grids else marginal[0]
-    p, counts = of_law, law.counts(given, (j,))
+    p, counts = of_law, law.counts(given, {j: None})
     if counts is not None and law.counted is not None:
         of_codes = law.believe(law.of_counted(counts.lacking)).given_others()[j]
         of_lacking = law.density(j, of_codes).probability if j in law.grids else of_codes
@@ -110,7 +111,8 @@ def _distribution(law: Law, j: int, marginal: Array, given: Mapping[str, Any]) -
 
 def probability(law: Law, event: Mapping[str, Any], given: Mapping[str, Any]) -> Probability:
     """Return p(event | given); see `JointModel.probability`."""
-    both = sorted(set(event) & set(given))
+    places = {law_place(law, name) for name in given}
+    both = sorted(name for name in event if law_place(law, name) in places)
     if both:
         raise ValueError(f"{both[0]!r} is in the event and given; state it once")
     for name, finding in event.items():
@@ -122,11 +124,14 @@ def probability(law: Law, event: Mapping[str, Any], given: Mapping[str, Any]) ->
         return Probability(0.0, 0.0)
     p = float(np.exp(min(log_probability(law, {**given, **event}) - known, 0.0)))
     stated, stated_codes = parts_of(law, event), dict(likelihood_of(law, *one) for one in event.items())
-    counts = law.counts(given, tuple(stated))
+    counts = law.counts(given, stated)
     if counts is None or law.counted is None:
         return Probability(p, 0.0)
     known_cells = law.of_counted(counts.lacking)
-    with_event = {j: one * stated_codes.get(j, 1.0) for j, one in known_cells.items()}
+    with_event = dict(known_cells)
+    for j, of_codes in stated_codes.items():  # of the cells that the rows lack
+        lacks = law.counted.codes(j)[counts.lacking] == 0
+        with_event[j] = np.where(lacks[:, np.newaxis], of_codes, known_cells[j])
     ratio = law.believe(with_event).log_evidence - law.believe(known_cells).log_evidence
     n_both = counts.part @ law.counted.part(stated)
     mixed = counts.mixed(np.array([n_both]), np.exp(np.minimum(ratio, 0.0))[:, np.newaxis], np.array([p]))

@@ -48,6 +48,7 @@ class Counts:
 
     part: Array  # (n,): the weight of each row that is as given, and 0 if it does not know that
     knows: Array  # (n,): whether it knows what is asked for
+    as_asked: Array  # (n,): `part`, as far as what the row knows of an event is so
 
     @property
     def rows(self) -> float:
@@ -56,8 +57,8 @@ class Counts:
 
     @property
     def lacking(self) -> Array:
-        """Some of the rows that are as given, and do not know what is asked for: at most 300, by their places."""
-        found = np.flatnonzero((self.part > 0) & ~self.knows)
+        """Some of the rows that may be as asked, and do not know all of it: at most 300, by their places."""
+        found = np.flatnonzero((self.as_asked > 0) & ~self.knows)
         return found[np.arange(min(len(found), _MOST_FILLED)) * len(found) // max(min(len(found), _MOST_FILLED), 1)]
 
     def mixed(self, counted: Array, of_lacking: Array, of_law: Array) -> Array:
@@ -73,12 +74,12 @@ class Counts:
         counted : ndarray (K,)
             Of the rows that are as given and know what is asked for, the weight with each answer.
         of_lacking : ndarray (m, K)
-            q(a | x_i) of the rows `lacking`, which stand for all of these.
+            q(a | x_i) of the rows `lacking`, which stand for all of these; of an event, of the cells that they lack.
         of_law : ndarray (K,)
             q(a | b).
         """
-        lacks = float(self.part.sum()) - self.rows
-        filled = lacks * (self.part[self.lacking] @ of_lacking) / max(float(self.part[self.lacking].sum()), _LEAST)
+        lacks, weight = float(self.part.sum()) - self.rows, self.as_asked[self.lacking]
+        filled = float(self.as_asked @ ~self.knows) * (weight @ of_lacking) / max(float(weight.sum()), _LEAST)
         return np.asarray((counted + filled + WEIGHT * of_law) / (self.rows + lacks + WEIGHT))
 
 
@@ -106,12 +107,24 @@ class CountedRows:
             found *= np.concatenate([[0.0], parts])[self.codes(j)]
         return found
 
-    def given(self, cells: Mapping[int, Array], asked: tuple[int, ...]) -> Counts:
-        """Return the rows that are as given, with those that know the columns that are asked for."""
-        knows = np.ones(len(self.rows.weight), np.bool_)
-        for j in asked:
-            knows &= self.codes(j) > 0
-        return Counts(self.part(cells) * self.rows.weight, knows)
+    def given(self, cells: Mapping[int, Array], asked: Mapping[int, Array | None]) -> Counts:
+        """Return the rows that are as given, with those that know what is asked for.
+
+        Parameters
+        ----------
+        cells : mapping
+            As in `part`.
+        asked : mapping
+            Of the columns that are asked for, the part of each cell that is as an event states, or None.
+        """
+        knows, part = np.ones(len(self.rows.weight), np.bool_), self.part(cells) * self.rows.weight
+        as_asked = part.copy()
+        for j, parts in asked.items():
+            codes = self.codes(j)
+            knows &= codes > 0
+            if parts is not None:
+                as_asked *= np.concatenate([[1.0], parts])[codes]
+        return Counts(part, knows, as_asked)
 
     def shares(self, counts: Counts, j: int, size: int) -> Array:
         """Return the weights of counted rows in each cell of a column, (G,)."""

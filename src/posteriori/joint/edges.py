@@ -16,7 +16,7 @@ _STRENGTHS = (1.0, 8.0)  # rows of the child alone, that each line of a table ge
 _LARGEST_CORRELATION = 0.995
 _PRIOR = 20.0  # rows that have the shares of all groups, in each group
 _STEPS, _PACE = 150, 1.8  # of EM for the shares of tables, and its overrelaxation: below 2 each step still gains
-_FITS = 6  # of the margins
+FITS = 6  # of the margins
 _STEEPEST = 0.5  # change of λ in a step
 _LEAST_SHARE = 1e-3  # of a candidate
 _FARTHEST = 25.0  # squared score
@@ -175,7 +175,7 @@ def table_of(
     return np.asarray(found / found.sum(axis=1, keepdims=True))
 
 
-def with_margins(table: Array, of_parent: Array, alone: Array, tilt: Tilt | None = None) -> Array:
+def with_margins(table: Array, of_parent: Array, alone: Array, tilt: Tilt | None = None, fits: int = FITS) -> Array:
     """Return p(child | parent) near a table, with the distribution of the child alone, and a stated correlation.
 
     Kernels widen the distribution of the child, and weaken its dependence on the parent. Iterative proportional fitting
@@ -187,7 +187,7 @@ def with_margins(table: Array, of_parent: Array, alone: Array, tilt: Tilt | None
     (1940). Csiszár, I-divergence geometry of probability distributions, Annals of Probability 3 (1975).
     """
     joint = table * of_parent[:, np.newaxis]
-    for _ in range(_FITS):
+    for _ in range(fits):
         joint = joint if tilt is None else joint * tilt.factor(joint, of_parent, alone)
         joint = joint * (alone / np.maximum(joint.sum(axis=0), _TINY))
         joint *= (of_parent / np.maximum(joint.sum(axis=1), _TINY))[:, np.newaxis]

@@ -89,6 +89,12 @@ def _by_number(law: Findable, name: str, finding: Any) -> tuple[str, Any]:
     return own, numbers(finding)
 
 
+def law_place(law: Findable, name: str) -> int:
+    """Return the position of a column, or of the one that holds dates of this name as numbers."""
+    found = part_of_time(law, name)
+    return law.place(name if found is None else found[0])
+
+
 def likelihood_of(law: Findable, name: str, finding: Any) -> tuple[int, Array]:
     """Return a column by its position, and the probability of a finding given each code of the column, (K,).
 

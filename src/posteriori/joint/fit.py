@@ -34,7 +34,7 @@ from posteriori.tables import Batch, Schema
 
 MEMBERS = ("tree", "trees")
 _COMPONENTS = 6  # of the member of several trees
-_BINS = ((500, 64), (250, 32), (0, 16))  # of a column of numbers, from so many rows on
+_BINS = ((500, 64), (250, 24), (0, 16))  # of a column of numbers, from so many rows on
 _ROWS = {"tree": 50_000, "trees": 5000}  # that a member learns from
 _FEWEST_ROWS = 30  # from which weights are learned
 _SHARE_HELD_OUT = 0.2
@@ -91,7 +91,8 @@ def learned_from(value: FittedJoint) -> FittedJoint:
     if len(members) > 1 and len(few.codes) >= _FEWEST_ROWS:
         judged = few.fold == 0
         learning = few.take(np.flatnonzero(~judged))
-        without = _learned(TreeLearner.of(learning), dict.fromkeys(names, learning), seed)
+        # Edges and smoothing stay those of all rows: the members share them, and the weights compare the members.
+        without = _learned(learner.on(learning), dict.fromkeys(names, learning), seed)
         floored = [one.with_floor(FLOOR) for one in without.values()]  # held-out rows may hold cells that contradict
         found = _weights(floored, few.take(np.flatnonzero(judged)), generator(seed))
         weights = dict(zip(members, found.tolist(), strict=True))
@@ -100,7 +101,7 @@ def learned_from(value: FittedJoint) -> FittedJoint:
 
 def _learned(learner: TreeLearner, rows: Mapping[str, TreeRows], seed: Any) -> dict[str, Tables]:
     """Return the members that have rows."""
-    tree = learner.learn(1, generator(seed))
+    tree = learner.on(rows["tree"]).learn(1, generator(seed)) if "tree" in rows else learner.learn(1, generator(seed))
     found = {"tree": tree}
     if "trees" in rows:
         found["trees"] = learner.on(rows["trees"]).learn(_COMPONENTS, generator(seed), tree)

@@ -44,6 +44,9 @@ class NumberGrid:
         ends = np.concatenate([np.asarray(cuts, np.float64), tail_cuts(values, weight, _TAIL, _FEWEST_IN_TAIL)])
         cells = _split(_with_greatest_inside(cells_of(values, weight), float(values.max())), np.unique(ends))
         code = np.searchsorted(cuts, cells.centre, side="right")
+        if not _is_sound(cells, code, len(cuts)):  # so far from zero that floats are hardly finer than bins
+            cells = NumberCells(np.array([values.min(), *cuts]), np.array([*cuts, values.max()]))
+            code = np.arange(len(cells))
         unit = cells.step or step_of(values, np.inf) or float((values == np.rint(values)).all())
         counts = np.bincount(cells.nearest(values), weight, len(cells))
         return cls(cells, code, np.zeros(len(cells)), unit).spread_by(counts)
@@ -160,6 +163,15 @@ def _with_greatest_inside(cells: NumberCells, greatest: float) -> NumberCells:
     """Return the cells, of which the one beyond the greatest number, where it begins, does not hold it."""
     is_beyond = (cells.low == greatest) & (cells.high > greatest) & (cells.step == 0)
     return replace(cells, low=np.where(is_beyond, np.nextafter(greatest, np.inf), cells.low))
+
+
+def _is_sound(cells: NumberCells, code: Array, n_cuts: int) -> bool:
+    """Return whether cells are valid, and each bin has one."""
+    try:
+        cells.check()
+    except ValueError:
+        return False
+    return len(np.unique(code)) == n_cuts + 1
 
 
 def tail_cuts(values: Array, weight: Array, n_cells: float, fewest: float) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.special import xlogy
 
-from posteriori.joint.edges import Axis, Tilt, axis_of, learned_mixture, smoothed_shares, table_of, with_margins
+from posteriori.joint.edges import FITS, Axis, Tilt, axis_of, learned_mixture, smoothed_shares, table_of, with_margins
 from posteriori.model.beliefs import Tables, likelihood_of_codes
 from posteriori.statistics.forests import CanonicalOrder, CodedRows
 from posteriori.support.typing import Array
@@ -20,9 +20,10 @@ _LEVELS = (4, 8, 16, 32)  # codes of a column of numbers, by which pairs are jud
 _PAIRS = 2e8  # rows times pairs of columns that are judged
 _FEWEST_JUDGED = 2000  # rows
 _MESSAGES, _MESSAGES_AT_ONCE = 8e6, 500_000  # numbers in the messages of rows with gaps, in all and in a step of EM
-_STEPS = {1: 15}  # of EM: a single tree has only gaps to fill
-_MOST_STEPS = 25
-_FEWEST_STEPS = 10  # components that are nearly alike part slowly
+_STEPS_OF_ONE, _FEWEST_STEPS, _MOST_STEPS = 15, 3, 25  # of EM: a single tree has only gaps to fill
+_TABLES = 2500  # that EM learns, over all steps, components and pairs of columns
+_BEFORE_PARTING = 10  # steps: components that are nearly alike part slowly
+_FITS_OF_A_STEP = 2  # of margins
 _CONVERGED = 2e-4  # nats per row and step
 _RARE = (-0.5, -0.125)  # of the greatest share: where fewer rows know a column, its smoothing is another one
 _MOST_TIMES = 20.0  # rows that one row may stand for
@@ -93,7 +94,7 @@ def standing_for_all(pairs: Array, of_parent: Array) -> Array:
     Smoothing would else lean towards codes in which more rows know the child. The sum stays that of the pairs.
     """
     lines = pairs.sum(axis=1)
-    times = np.minimum(np.maximum(of_parent, lines) / np.maximum(lines, _LEAST), _MOST_TIMES)
+    times = np.maximum(of_parent, lines) / np.maximum(lines, np.maximum(of_parent, _LEAST) / _MOST_TIMES)
     found = times[:, np.newaxis] * pairs
     return np.asarray(found * (lines.sum() / max(found.sum(), _LEAST)))
 
@@ -247,16 +248,19 @@ class TreeLearner:
         parts = [rows.take(one) for one in np.array_split(used, max(1, -(-len(used) * width // _MESSAGES_AT_ONCE)))]
         filled = [self._of_filled(tables, part) for part in parts]
         complete, reached = rows.take(np.flatnonzero(is_complete)), -np.inf
-        for step in range(_STEPS.get(n_components, _MOST_STEPS)):
+        n_edges = sum(above >= 0 for above in self.parents.values())
+        most = _STEPS_OF_ONE if n_components == 1 else _TABLES // max(n_components * n_edges, 1)
+        for step in range(min(max(most, _FEWEST_STEPS), _MOST_STEPS)):
             log_p, of_complete = self._of_complete(tables, complete)
             if step:
                 filled[step % len(parts)] = self._of_filled(tables, parts[step % len(parts)])
             of_parts, of_filled, more = (sum(each[1:], each[0]) for each in zip(*filled, strict=True))
             known = known if n_components == 1 else of_complete + of_filled.times(times)
-            tables = self._maximised(known, more.times(times), base)
+            tables = self._maximised(known, more.times(times), base, _FITS_OF_A_STEP)
             before, reached = reached, (log_p + times * of_parts) / float(rows.weight.sum())
-            if reached - before < _CONVERGED / len(parts) and step >= _FEWEST_STEPS:
+            if reached - before < _CONVERGED / len(parts) and step >= _BEFORE_PARTING:
                 break
+        tables = self._maximised(known, more.times(times), base)
         return in_parts(tables)
 
     def _known(self, rows: TreeRows, share: Array) -> Sums:
@@ -298,7 +302,7 @@ class TreeLearner:
             found += np.log(np.maximum(p, _LEAST)).T
         return found
 
-    def _maximised(self, known: Sums, filled: Sums | None, base: Tables | None) -> Tables:
+    def _maximised(self, known: Sums, filled: Sums | None, base: Tables | None, fits: int = FITS) -> Tables:
         """Return the tables of the sums of known cells, which are smoothed, and of those that were filled in.
 
         The latter are expectations under tables that are smooth, and would be smoothed again in each step.
@@ -335,7 +339,7 @@ class TreeLearner:
                 of_lines = zip(weighted, alone[above], strict=True)
                 tilts = [Tilt.of(one, axes[above], axes[j], p, backed_off) for one, p in of_lines]
                 each = zip(found, alone[above], alone[j], tilts, strict=True)
-                found = np.stack([with_margins(*one) for one in each])
+                found = np.stack([with_margins(*one, fits) for one in each])
             tables.append(found)
         of_z = known.of_z + (0.0 if filled is None else filled.of_z) + 1.0
         positions = tuple(self.rows.positions[j] for j in self.parents)

@@ -17,10 +17,11 @@ export function standardError(p, rows) {
 class Counts {
   /**
    * @param part the weight of each row that is as given and knows what is asked for
-   * @param lacking the places of some of the others, @param share their shares of the weight, @param lacks that of all
+   * @param lacking the places of some of the others, @param share their shares of the weight, @param lacks that of all,
+   * @param filled that of all as far as what they know is as asked
    */
-  constructor(part, lacking, share, lacks) {
-    Object.assign(this, { part, lacking, share, lacks });
+  constructor(part, lacking, share, lacks, filled) {
+    Object.assign(this, { part, lacking, share, lacks, filled });
     this.rows = part.reduce((sum, one) => sum + one, 0);
   }
 
@@ -29,7 +30,7 @@ class Counts {
    * filled in by the law given their other cells: those that know it may be no sample of all.
    */
   mixed(counted, ofLacking, ofLaw) {
-    return (counted + this.lacks * ofLacking + WEIGHT * ofLaw) / (this.rows + this.lacks + WEIGHT);
+    return (counted + this.filled * ofLacking + WEIGHT * ofLaw) / (this.rows + this.lacks + WEIGHT);
   }
 }
 
@@ -50,28 +51,35 @@ export class CountedRows {
     return found;
   }
 
-  /** Return the rows that are as given, with those that know the columns that are asked for, and others. */
+  /**
+   * Return the rows that are as given, with those that know what is asked for, and others.
+   * @param asked the columns that are asked for; an event maps them to the part of each cell that is as it states
+   */
   given(parts, asked) {
     const part = this.part(parts);
     for (let i = 0; i < part.length; i++) part[i] *= this.weight[i];
-    const found = [];
-    const weight = [];
-    let lacks = 0;
-    for (const j of asked) {
+    const lacksSome = new Uint8Array(part.length);
+    const asAsked = part.slice(); // as far as what the row knows of the event is so
+    for (const [j, ofCells] of asked) {
       const cells = this.cells[j];
       for (let i = 0; i < part.length; i++) {
-        if (cells[i] || !part[i]) continue;
-        found.push(i);
-        weight.push(part[i]);
-        lacks += part[i];
-        part[i] = 0;
+        if (!cells[i]) lacksSome[i] = 1;
+        else if (ofCells) asAsked[i] *= ofCells[cells[i] - 1];
       }
     }
-    const order = [...found.keys()].sort((a, b) => found[a] - found[b]); // several columns may be asked for
-    const n = Math.min(order.length, MOST_FILLED);
-    const chosen = Array.from({ length: n }, (_, k) => order[Math.floor((k * order.length) / n)]);
-    const total = chosen.reduce((sum, k) => sum + weight[k], 0);
-    return new Counts(part, chosen.map((k) => found[k]), chosen.map((k) => weight[k] / total), lacks);
+    const found = [];
+    let [lacks, filled] = [0, 0];
+    for (let i = 0; i < part.length; i++) {
+      if (!lacksSome[i]) continue;
+      lacks += part[i];
+      filled += asAsked[i];
+      part[i] = 0;
+      if (asAsked[i] > 0) found.push(i);
+    }
+    const n = Math.min(found.length, MOST_FILLED);
+    const chosen = Array.from({ length: n }, (_, k) => found[Math.floor((k * found.length) / n)]);
+    const total = chosen.reduce((sum, i) => sum + asAsked[i], 0);
+    return new Counts(part, chosen, chosen.map((i) => asAsked[i] / total), lacks, filled);
   }
 
   /** Return the weight of rows in each cell of a column. */

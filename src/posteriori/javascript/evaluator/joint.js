@@ -290,8 +290,8 @@ export class JointModel {
    * columns rests, beside the law. `standardError(p, rows)` follows. Null if the model keeps no rows.
    */
   rowsGiven(given = {}, asked = []) {
-    const places = asked.map((name) => this.place(name));
-    return this.counted && this.counted.given(this.parts(this.findings(given)), places).rows;
+    const places = asked.map((name) => [this.place(name), null]);
+    return this.counted && this.counted.given(this.parts(this.findings(given)), new Map(places)).rows;
   }
 
   /** Return p(event | given), where both map columns to findings. */
@@ -308,7 +308,7 @@ export class JointModel {
     const p = Math.min(Math.exp(this.query(new Map([...known, ...stated])).logEvidence - logKnown), 1);
     if (!this.counted) return p;
     const parts = this.parts(stated);
-    const counts = this.counted.given(this.parts(known), [...parts.keys()]);
+    const counts = this.counted.given(this.parts(known), parts);
     const ofEvent = this.counted.part(parts);
     const nBoth = counts.part.reduce((sum, one, i) => sum + one * ofEvent[i], 0);
     const ofCodes = new Map([...stated].map(([name, finding]) => [this.place(name), this.byName.get(name).likelihood(finding)]));
@@ -316,9 +316,10 @@ export class JointModel {
     return counts.mixed(nBoth, ofLacking, p);
   }
 
-  /** Return by the law p(event | what a counted row knows), of an event as likelihoods by column. */
+  /** Return by the law p(event | what a counted row knows) of the cells that it lacks, of likelihoods by column. */
   ofRow(i, event) {
-    const both = this.likelihoodsOfRow(i).map((one, j) => (event.has(j) ? event.get(j).map((p, k) => p * one[k]) : one));
+    const lacks = (j) => event.has(j) && !this.counted.cells[j][i];
+    const both = this.likelihoodsOfRow(i).map((one, j) => (lacks(j) ? event.get(j) : one));
     return Math.min(Math.exp(this.logEvidence(both) - this.filled([i]).logEvidence), 1);
   }
 
@@ -344,7 +345,7 @@ export class JointModel {
     const column = this.columns[j];
     const ofLaw = column.ofCells(ofCodes);
     if (!this.counted) return ofLaw;
-    const counts = this.counted.given(this.parts(known), [j]);
+    const counts = this.counted.given(this.parts(known), new Map([[j, null]]));
     const filled = new Float64Array(column.size);
     counts.lacking.forEach((i, at) => {
       this.filled([i]).marginals[j].forEach((p, k) => (filled[k] += counts.share[at] * p));
