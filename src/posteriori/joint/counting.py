@@ -43,7 +43,7 @@ class Probability(float):
 
 
 @dataclass(frozen=True)
-class Counts:
+class GivenRows:
     """Rows that are as given: those that know what is asked for, and those that do not."""
 
     part: Array  # (n,): the weight of each row that is as given, and 0 if it does not know that
@@ -107,7 +107,7 @@ class CountedRows:
             found *= np.concatenate([[0.0], parts])[self.codes(j)]
         return found
 
-    def given(self, cells: Mapping[int, Array], asked: Mapping[int, Array | None]) -> Counts:
+    def given(self, cells: Mapping[int, Array], asked: Mapping[int, Array | None]) -> GivenRows:
         """Return the rows that are as given, with those that know what is asked for.
 
         Parameters
@@ -124,8 +124,8 @@ class CountedRows:
             knows &= codes > 0
             if parts is not None:
                 as_asked *= np.concatenate([[1.0], parts])[codes]
-        return Counts(part, knows, as_asked)
+        return GivenRows(part, knows, as_asked)
 
-    def shares(self, counts: Counts, j: int, size: int) -> Array:
+    def shares(self, counts: GivenRows, j: int, size: int) -> Array:
         """Return the weights of counted rows in each cell of a column, (G,)."""
         return np.bincount(self.codes(j), counts.part * counts.knows, size + 1)[1:]

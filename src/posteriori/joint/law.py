@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.joint.counting import CountedRows, Counts
+from posteriori.joint.counting import CountedRows, GivenRows
 from posteriori.joint.findings import parts_of
 from posteriori.joint.grids import NumberGrid
 from posteriori.model.beliefs import Beliefs, Tables, likelihood_of_codes
@@ -88,7 +88,7 @@ class Law:
         log_joint = np.stack([one.log_evidence for one in of_members], axis=1) + self.log_weight
         return LawBeliefs(self, likelihoods, of_members, log_joint)
 
-    def counts(self, given: Mapping[str, Any], asked: Mapping[int, Array | None]) -> Counts | None:
+    def counts(self, given: Mapping[str, Any], asked: Mapping[int, Array | None]) -> GivenRows | None:
         """Return the training rows that are as given, with those that know some columns; None if none are kept."""
         return None if self.counted is None else self.counted.given(parts_of(self, given), asked)
 

@@ -170,23 +170,23 @@ def _gains(rows: TreeRows, level: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Sums:
+class TreeSums:
     """Sums over rows: of components (Z,), and of the codes (Z, K) and the pairs (Z, K of the parent, K) of columns."""
 
     of_z: Array
     of_codes: list[Array]
     of_pairs: list[Array]
 
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(
+    def __add__(self, other: TreeSums) -> TreeSums:
+        return TreeSums(
             self.of_z + other.of_z,
             [a + b for a, b in zip(self.of_codes, other.of_codes, strict=True)],
             [a + b for a, b in zip(self.of_pairs, other.of_pairs, strict=True)],
         )
 
-    def times(self, factor: float) -> Sums:
+    def times(self, factor: float) -> TreeSums:
         """Return the sums of so many times the rows."""
-        return Sums(self.of_z * factor, [a * factor for a in self.of_codes], [a * factor for a in self.of_pairs])
+        return TreeSums(self.of_z * factor, [a * factor for a in self.of_codes], [a * factor for a in self.of_pairs])
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ class TreeLearner:
         tables = self._maximised(known, more.times(times), base)
         return in_parts(tables)
 
-    def _known(self, rows: TreeRows, share: Array) -> Sums:
+    def _known(self, rows: TreeRows, share: Array) -> TreeSums:
         """Return the sums of the known cells of rows whose components have these shares, (n, Z)."""
         each = (share * rows.weight[:, np.newaxis]).T
         of_codes = [np.stack([rows.alone(j, one) for one in each]) for j in self.parents]
@@ -271,15 +271,15 @@ class TreeLearner:
             np.stack([rows.pair(above, j, one) for one in each]) if above >= 0 else np.empty((0, 0, 0))
             for j, above in self.parents.items()
         ]
-        return Sums(each.sum(axis=1), of_codes, of_pairs)
+        return TreeSums(each.sum(axis=1), of_codes, of_pairs)
 
-    def _of_complete(self, tables: Tables, rows: TreeRows) -> tuple[float, Sums]:
+    def _of_complete(self, tables: Tables, rows: TreeRows) -> tuple[float, TreeSums]:
         """Return log p of complete rows in nats, and their sums."""
         log_joint = self._log_joint(tables, rows.codes)
         log_p = np.logaddexp.reduce(log_joint, axis=1)
         return float(rows.weight @ log_p), self._known(rows, np.exp(log_joint - log_p[:, np.newaxis]))
 
-    def _of_filled(self, tables: Tables, rows: TreeRows) -> tuple[float, Sums, Sums]:
+    def _of_filled(self, tables: Tables, rows: TreeRows) -> tuple[float, TreeSums, TreeSums]:
         """Return log p of rows with gaps in nats, the sums of their known cells, and those expected of the others."""
         nobody = np.empty((0, len(tables.log_prior)))
         total, share, expected = 0.0, [nobody], self._known(rows.take(np.empty(0, np.int64)), nobody)
@@ -290,7 +290,7 @@ class TreeLearner:
             total += float(part.weight @ beliefs.log_evidence)
             of_part, *sums = beliefs.expected(part.weight)
             share.append(of_part)
-            expected = expected + Sums(expected.of_z, *sums)
+            expected = expected + TreeSums(expected.of_z, *sums)
         return total, self._known(rows, np.concatenate(share)), expected
 
     def _log_joint(self, tables: Tables, codes: Array) -> Array:
@@ -302,7 +302,7 @@ class TreeLearner:
             found += np.log(np.maximum(p, _LEAST)).T
         return found
 
-    def _maximised(self, known: Sums, filled: Sums | None, base: Tables | None, fits: int = FITS) -> Tables:
+    def _maximised(self, known: TreeSums, filled: TreeSums | None, base: Tables | None, fits: int = FITS) -> Tables:
         """Return the tables of the sums of known cells, which are smoothed, and of those that were filled in.
 
         The latter are expectations under tables that are smooth, and would be smoothed again in each step.
