@@ -531,7 +531,7 @@ def test_sample_draws_no_copies_and_compares_as_the_library_does(folder):
     few = load_penguins().select("species", "island", "sex", "year")
     few.write_csv("few.csv")
     succeeds("fit", "few.csv", "-o", "few.posteriori")
-    drawn = succeeds("sample", "few.posteriori", "-n", 200, "--seed", 0, "--no-copies", "few.csv")
+    drawn = succeeds("sample", "few.posteriori", "-n", 50, "--seed", 0, "--no-copies", "few.csv")
     assert not set(frame_of(drawn).rows()) & set(few.rows())
     _, out, err = run("sample", "few.posteriori", "-n", 200, "--seed", 0, "--compare", "few.csv")
     expected = po.compare_tables(few, frame_of(out))

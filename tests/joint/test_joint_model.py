@@ -21,9 +21,9 @@ def model():
 
 
 def test_conditionals_times_marginals_are_joints(model):
-    both = model.probability({"species": "Gentoo", "sex": "male", "body_mass_g": (4000, 5000)})
-    one = model.probability({"species": "Gentoo"})
-    other = model.probability({"sex": "male", "body_mass_g": (4000, 5000)}, {"species": "Gentoo"})
+    both = of_law(model, {"species": "Gentoo", "sex": "male", "body_mass_g": (4000, 5000)}, {})
+    one = of_law(model, {"species": "Gentoo"}, {})
+    other = of_law(model, {"sex": "male", "body_mass_g": (4000, 5000)}, {"species": "Gentoo"})
     assert_allclose(both, one * other, rtol=1e-9)
 
 

@@ -97,7 +97,7 @@ def test_a_number_that_follows_another_one_is_found_in_its_cell():
     model = po.JointModel().fit(table)
     density = model.predict_density(pl.DataFrame({"x": [-1.0, 0.0, 1.0]}), "y", method="joint")
     assert_allclose(density.mean, [-1.0, 0.0, 1.0], atol=0.06)
-    assert (density.std < 0.12).all()
+    assert (density.std < 0.15).all()  # of 1 without x
 
 
 CHANGES = {

@@ -83,8 +83,8 @@ def learned_from(value: FittedJoint) -> FittedJoint:
     assert counted is not None
     names, seed = members_of(recipe), recipe.parameters["random_state"]
     rows = TreeRows.of(value.binned(counted), value.ordered, value.rank, value.positions)
-    kept = {name: rows.take(np.arange(min(len(rows.codes), _ROWS[name]))) for name in names}
-    learner = TreeLearner.of(rows.take(np.arange(min(len(rows.codes), _ROWS["tree"]))))
+    kept = {name: rows.take(_spread(len(rows.codes), _ROWS[name])) for name in names}
+    learner = TreeLearner.of(rows.take(_spread(len(rows.codes), _ROWS["tree"])))
     members = _learned(learner, kept, seed)
     weights = {name: 1.0 / len(members) for name in members}
     few = kept[names[-1]]
@@ -97,6 +97,11 @@ def learned_from(value: FittedJoint) -> FittedJoint:
         found = _weights(floored, few.take(np.flatnonzero(judged)), generator(seed))
         weights = dict(zip(members, found.tolist(), strict=True))
     return replace(value, members=members, weights=weights)
+
+
+def _spread(n: int, most: int) -> Array:
+    """Return at most so many of n places, evenly spread: equal rows follow each other."""
+    return np.arange(min(n, most)) * n // max(min(n, most), 1)
 
 
 def _learned(learner: TreeLearner, rows: Mapping[str, TreeRows], seed: Any) -> dict[str, Tables]:
@@ -175,13 +180,21 @@ def without(counted: CodedRows, gone: CodedRows) -> CodedRows:
     """
     reached = counted.hashes.max(initial=0)  # beyond it, rows are no part of the sample
     gone = gone if counted.is_complete else gone.take(np.flatnonzero(gone.hashes <= reached))
-    hashes, first, place = np.unique(np.append(counted.hashes, gone.hashes), return_index=True, return_inverse=True)
-    weight = np.bincount(place, np.append(counted.weight, -gone.weight), len(hashes))
+    hashes, place = np.unique(counted.hashes, return_inverse=True)
+    found = np.searchsorted(hashes, gone.hashes)
+    known = (found < len(hashes)) & (hashes[np.minimum(found, len(hashes) - 1)] == gone.hashes)
+    left = np.bincount(found[known], gone.weight[known], len(hashes))
     scale = 1e-9 * max(float(counted.weight.max(initial=0.0)), 1.0)
-    if (weight < -scale).any() or (first >= len(counted.hashes)).any():
+    if not known.all() or (left > np.bincount(place, counted.weight, len(hashes)) + scale).any():
         raise ValueError("a row is not among those that the model learned from; give rows, and weights, that it has")
-    kept = first[weight > scale]
-    return replace(counted.take(kept), weight=weight[weight > scale], n_rows=counted.n_rows - gone.n_rows)
+    order = np.argsort(place, kind="stable")  # equal rows are taken one after the other
+    weight = counted.weight[order]
+    upto = np.cumsum(weight)
+    before = np.concatenate([[0.0], upto])[np.searchsorted(place[order], place[order])]
+    rest = counted.take(order)
+    weight = np.clip(upto - before - left[place[order]], 0.0, weight)
+    kept = np.flatnonzero(weight > scale)
+    return replace(rest.take(kept), weight=weight[kept], n_rows=counted.n_rows - gone.n_rows)
 
 
 def _require_counted(value: FittedJoint, method: str) -> CodedRows:

@@ -61,9 +61,8 @@ class TreeRows:
 
     @cached_property
     def fold(self) -> Array:
-        """The fold of each row, (n,): equal rows are in the same one."""
-        differs = np.any(self.codes[1:] != self.codes[:-1], axis=1)
-        return np.concatenate([[0], np.cumsum(differs)])[: len(self.codes)] % FOLDS
+        """The fold of each row, (n,): of rows that are equal by chance, which follow each other, all of them."""
+        return np.arange(len(self.codes)) % FOLDS
 
     @cached_property
     def axes(self) -> list[Axis]:
@@ -111,7 +110,8 @@ def links(rows: TreeRows) -> dict[int, int]:
     Chow & Liu, Approximating discrete probability distributions with dependence trees, IEEE Trans. IT 14 (1968).
     """
     d = len(rows.sizes)
-    judged = rows.take(np.arange(min(len(rows.codes), max(_FEWEST_JUDGED, int(_PAIRS / max(d, 1) ** 2)))))
+    most = max(_FEWEST_JUDGED, int(_PAIRS / max(d, 1) ** 2))
+    judged = rows.take(np.arange(0, len(rows.codes), max(1, -(-len(rows.codes) // most))))
     gain = np.max([_gains(judged, level) for level in _LEVELS], axis=0) if d > 1 else np.zeros((d, d))
     np.fill_diagonal(gain, -np.inf)
     best, above, reached = np.full(d, -np.inf), np.full(d, -1), np.zeros(d, np.bool_)

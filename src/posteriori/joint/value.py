@@ -125,16 +125,13 @@ class FittedJoint(FittedValue):
         return {j: self.grids[names[j]] for j in self.positions if names[j] in self.grids}
 
     def binned(self, counted: CodedRows) -> CodedRows:
-        """Return rows in cells as rows in bins, each distinct one once."""
+        """Return rows in cells as rows in bins."""
         grids, sizes = self._grids, tuple(self.schema.columns[j].cardinality for j in self.positions)
         codes = counted.codes.astype(np.uint32)
         for place, j in enumerate(self.positions):
             if j in grids:
                 codes[:, place] = np.concatenate([[0], grids[j].code + 1])[counted.codes[:, place]]
-        rows = CodedRows.of(Codes(codes, sizes), Assignment(counted.component, counted.weight, 1))
-        _, first, group = np.unique(rows.hashes, return_index=True, return_inverse=True)
-        distinct = rows.take(first)
-        return replace(distinct, weight=np.bincount(group, rows.weight, len(first)), n_rows=len(first))
+        return CodedRows.of(Codes(codes, sizes), Assignment(counted.component, counted.weight, 1))
 
     def spread_by(self, counted: CodedRows) -> Self:
         """Return the model with these counts, by which the cells of each bin share it."""
