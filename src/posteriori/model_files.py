@@ -85,7 +85,6 @@ _DATACLASSES = {
     "Members": "posteriori.regression.members",
     "Neighbours": "posteriori.regression.neighbours",
     "NumberFeatures": "posteriori.regression.features",
-    "NumberImportance": "posteriori.regression.importance",
     "Placed": "posteriori.regression.neighbours",
     "Products": "posteriori.regression.least_squares",
     "Scale": "posteriori.regression.scales",

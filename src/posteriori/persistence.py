@@ -12,7 +12,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from sklearn.utils._param_validation import make_constraint
 
@@ -22,6 +22,7 @@ from posteriori.fitting.fitted import Fitted, FittedValue, kept_of_rows
 from posteriori.fitting.recipe import Recipe, parameter_names
 from posteriori.joint.imputation import FittedImputer
 from posteriori.joint.value import FittedJoint
+from posteriori.model.answer import Subject
 from posteriori.model_files import (
     check_is_fitted_content,
     digest,
@@ -90,10 +91,10 @@ def save(
     >>> po.load(path).predict([["v"]])
     array(['b'], dtype='<U1')
     """
-    if isinstance(estimator, networks.BayesianNetwork):
-        networks.write_network(estimator, path)
+    if getattr(estimator, "subject", None) is Subject.VARIABLES:
+        networks.write_network(cast(networks.BayesianNetwork, estimator), path)
         return
-    save_made_by(estimator, path, "", without_rows=without_rows)
+    save_made_by(cast(Estimator, estimator), path, "", without_rows=without_rows)
 
 
 def save_made_by(
@@ -191,7 +192,7 @@ def _content_of(estimator: Estimator, arrays: dict[str, Array], without_rows: bo
 
 def _without_kept(fitted: FittedValue) -> str:
     """Return the advice in place of a model that predicts from training rows."""
-    return 'set method="joint"' if isinstance(fitted, FittedImputer) else "save an AdditiveRegressor"
+    return "save an AdditiveRegressor" if fitted.target.kind == "continuous" else 'set method="joint"'
 
 
 def _name_in_files(family: type[Any]) -> str:

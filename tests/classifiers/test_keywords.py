@@ -113,7 +113,7 @@ def test_a_row_that_no_class_can_produce_has_no_score():
 
 def test_feature_importances_are_of_the_columns_in_their_order():
     model = po.NaiveBayes().fit(load_penguins(), "species")
-    assert_array_equal(model.feature_importances_, model.importance_.information)
+    assert_array_equal(model.feature_importances_, model.importance_.increase)
     assert len(model.feature_importances_) == len(model.feature_names_in_)
     chosen = SelectFromModel(po.NaiveBayes(), threshold=0.05).fit(X, Y)
     assert chosen.get_support().tolist() == [True, False, True]
@@ -125,7 +125,7 @@ def test_feature_importance_of_a_date_is_that_of_its_parts():
     model = po.NaiveBayes().fit(table, Y)
     assert model.feature_names_in_.tolist() == ["when", "x"]
     assert len(model.schema_.names) > 2
-    information = model.importance_.information
+    information = model.importance_.increase
     assert_allclose(model.feature_importances_, [information[:-1].sum(), information[-1]])
 
 
@@ -147,7 +147,7 @@ def test_importance_prints_named_columns_the_greatest_first():
     found = model.importance_
     assert found.names == tuple(table.columns)
     assert lines[0] == "Importance: nats per row that are lost without each column (1,730 rows drawn from the model)"
-    assert lines[1].split() == ["strong", f"{found.information[-1]:.4f}", "±", f"{found.standard_error[-1]:.4f}"]
+    assert lines[1].split() == ["strong", f"{found.increase[-1]:.4f}", "±", f"{found.standard_error[-1]:.4f}"]
     assert len(lines) == 32
     assert lines[-1] == "… and 4 more columns"
 

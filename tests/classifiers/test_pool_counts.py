@@ -100,7 +100,7 @@ def test_a_saved_pool_is_the_pool(pool, tmp_path):
     po.save(pool, tmp_path / "pool.posteriori")
     again = po.load(tmp_path / "pool.posteriori")
     assert_allclose(again.predict_proba(ROWS), pool.predict_proba(ROWS), rtol=1e-12)
-    assert_allclose(again.importance_.information, pool.importance_.information)
+    assert_allclose(again.importance_.increase, pool.importance_.increase)
 
 
 def test_counts_alone_and_priors():
@@ -180,7 +180,7 @@ def test_importance_after_an_update_is_that_of_the_new_rows():
     pool.partial_fit(rows, Y[later])
     found = pool.importance_
     assert (found.held_out, found.n_rows) == (True, len(later))
-    assert_allclose(found.information[[0, 2]], expected, rtol=1e-6)
+    assert_allclose(found.increase[[0, 2]], expected, rtol=1e-6)
     pool.unlearn(rows, Y[later])
     with pytest.raises(ValueError, match="there are no held-out rows to measure the feature importance on"):
         _ = pool.importance_

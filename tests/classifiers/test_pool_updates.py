@@ -174,7 +174,7 @@ def test_importance_under_the_model_is_of_the_training_rows():
     members = {"nb": po.NaiveBayes()}
     plain, moved = (pool_of(X, y, members, priors=priors).partial_fit(X, y) for priors in (None, [0.9, 0.05, 0.05]))
     assert not plain.importance_.held_out
-    assert_allclose(moved.importance_.information, plain.importance_.information, rtol=1e-6)
+    assert_allclose(moved.importance_.increase, plain.importance_.increase, rtol=1e-6)
 
 
 def test_merged_pools_of_one_column_are_read_again(tmp_path):

@@ -147,7 +147,7 @@ def test_columns_that_say_the_same_are_named_together(tmp_path):
     assert "columns that say the same may lose little each" in details
     group = po.load(tmp_path / "m.posteriori").importance_.groups[0]
     (found,) = json.loads(page(tmp_path, table, "--json", model="lda"))["information_of_groups"]
-    assert found == {"features": ["a", "cents"], "nats": group.information, "standard_error": group.standard_error}
+    assert found == {"features": ["a", "cents"], "nats": group.increase, "standard_error": group.standard_error}
 
 
 def test_the_saved_pool_is_named_by_what_its_members_see(tmp_path):

@@ -53,7 +53,7 @@ def test_fit_prints_the_numbers_of_the_library(fitted):
     assert (found["rows"], found["n_parameters"]) == (344, scored.estimator.n_parameters_)
     full = po.parameter_count.count_parameters(3, categorical=[3, 2], gaussian=5)
     assert (found["n_parameters"], found["n_parameters_full_joint"]) == (full.naive, full.full_joint)
-    nats = dict(zip(scored.estimator.schema_.names, scored.estimator.importance_.information, strict=True))
+    nats = dict(zip(scored.estimator.schema_.names, scored.estimator.importance_.increase, strict=True))
     assert {entry["feature"]: entry["nats"] for entry in found["information"]} == nats
     assert [entry["nats"] for entry in found["information"]] == sorted(nats.values(), reverse=True)
     assert [(entry["class"], entry["rows"]) for entry in found["classes"]] == [
@@ -87,10 +87,10 @@ def test_fit_and_show_of_discriminant_analyses(name, pooling):
     assert found["model"] == name
     assert found["cross_validation"]["model"]["log_loss"] == metrics.log_loss(scored.y_true, scored.posterior)
     assert (found["n_parameters"], found["n_parameters_full_joint"]) == (model.n_parameters_, None)
-    nats = dict(zip(model.model_.schema.names, model.importance_.information, strict=True))
+    nats = dict(zip(model.model_.schema.names, model.importance_.increase, strict=True))
     assert {entry["feature"]: entry["nats"] for entry in found["information"]} == nats
     assert found["information_rows"] == {"rows": 344, "held_out": True}
-    assert_array_equal(po.load("m.posteriori").importance_.information, model.importance_.information)
+    assert_array_equal(po.load("m.posteriori").importance_.increase, model.importance_.increase)
     shown = json.loads(succeeds("show", "m.posteriori", "--json"))
     numeric = [column for column in shown["columns"] if column["kind"] == "continuous"]
     assert_allclose(np.transpose([column["mean"] for column in numeric]), model.means_)

@@ -45,7 +45,7 @@ def test_fit_pools_by_default(fitted):
     assert pool["log_loss"] == pytest.approx(facts["cross_validation"]["model"]["log_loss"], abs=1e-9)
     assert facts["cross_validation"]["model"]["log_loss"] < 0.1
     nats = {entry["feature"]: entry["nats"] for entry in facts["information"]}
-    assert nats == dict(zip(model.schema_.names, model.importance_.information, strict=True))
+    assert nats == dict(zip(model.schema_.names, model.importance_.increase, strict=True))
     errors = {entry["feature"]: entry["standard_error"] for entry in facts["information"]}
     assert errors == dict(zip(model.schema_.names, model.importance_.standard_error, strict=True))
     assert json.loads(succeeds("show", "penguins.posteriori", "--json"))["information"] == facts["information"]

@@ -42,7 +42,7 @@ def test_numbers_of_gaussians_are_mixtures_of_schur_complements(pooling, offset)
         for y in (None, 1):
             shares, means, variances = _mixture_given(model, known, y)
             label = None if y is None else [model.classes_[y]]
-            found = model.conditional(rows[i : i + 1], "flipper_length_mm", label)
+            found = model.answer(rows[i : i + 1], "flipper_length_mm", label).density
             assert_allclose(found.mean[0], shares @ means, rtol=1e-4)
             for cut in found.cells.high[40:-40:40]:
                 wanted = shares @ norm.cdf(cut + 0.5, means, np.sqrt(variances))  # of whole numbers
@@ -68,7 +68,7 @@ def test_numbers_agree_with_quadrature_of_the_joint_density(model, tolerance):
 
     mass, mean = (quad(density, 150, 260, args=(power,), limit=60, epsrel=1e-5)[0] for power in (0, 1))
     below = quad(density, 150, 195.5, limit=60, epsrel=1e-5)[0]
-    found = model.conditional(row, "flipper_length_mm")
+    found = model.answer(row, "flipper_length_mm").density
     assert_allclose(found.mean[0], mean / mass, rtol=tolerance)
     assert_allclose(found.cdf(195)[0], below / mass, atol=5 * tolerance)
 
@@ -77,7 +77,7 @@ def test_categories_of_several_parents_are_those_of_the_network():
     rows = WHOLE.select("island", "sex", "year", "species").with_columns(pl.col("year").cast(pl.String))
     model = po.KDependenceBayes(k=2).fit(rows, "species")
     net = model.to_network()
-    found = model.conditional(rows[:1], "sex")[0]
+    found = model.answer(rows[:1], "sex").probability[0]
     known = {"island": rows["island"][0], "year": rows["year"][0]}
     for place, sex in enumerate(("female", "male")):
         assert_allclose(found[place], net.probability({"sex": sex}, known), rtol=1e-9)
@@ -118,8 +118,8 @@ def test_missing_cells_are_summed_out_and_the_target_is_not_read():
     model = po.GaussianDiscriminant().fit(PENGUINS, "species")
     rows = PENGUINS.head(5)
     changed = rows.with_columns(sex=pl.lit("male"))
-    assert_allclose(model.conditional(rows, "sex"), model.conditional(changed, "sex"), rtol=1e-12)
-    prior = model.conditional(PENGUINS.clear(1), "sex")
+    assert_allclose(model.answer(rows, "sex").probability, model.answer(changed, "sex").probability, rtol=1e-12)
+    prior = model.answer(PENGUINS.clear(1), "sex").probability
     assert_allclose(prior[0], [model.query("P(sex = female)"), model.query("P(sex = male)")], rtol=1e-9)
     assert_allclose(prior.sum(axis=1), 1.0)
 
@@ -131,7 +131,7 @@ def test_a_mixture_answers_too():
     assert_allclose(shares, model.predict_proba(row)[0], rtol=1e-9)
     of_component = [model.query(f"P(sex = male | component = {z})") for z in range(3)]
     assert_allclose(model.query("P(sex = male | flipper_length_mm = 230)"), shares @ of_component, rtol=1e-9)
-    assert_allclose(model.conditional(row, "sex")[0, 1], shares @ of_component, rtol=1e-9)
+    assert_allclose(model.answer(row, "sex").probability[0, 1], shares @ of_component, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -153,11 +153,11 @@ def test_what_cannot_be_answered_is_said(model, question, said):
 def test_conditional_names_what_it_does_not_know():
     model = po.NaiveBayes().fit(PENGUINS, "species")
     with pytest.raises(ValueError, match="'species' is the class, not a feature"):
-        model.conditional(PENGUINS, "species")
+        model.answer(PENGUINS, "species")
     with pytest.raises(ValueError, match="there is no column 'beak'"):
-        model.conditional(PENGUINS, "beak")
+        model.answer(PENGUINS, "beak")
     with pytest.raises(ValueError, match="y holds 1 labels, and X 344 rows"):
-        model.conditional(PENGUINS, "sex", ["Adelie"])
+        model.answer(PENGUINS, "sex", ["Adelie"])
 
 
 def test_a_column_that_is_not_named_is_unknown_and_not_missing():
@@ -183,7 +183,7 @@ def test_numbers_in_bins_have_the_models_density_within_them(bins, offset):
     grid = np.linspace(low, high, 8001)
     density = np.exp(model.score_samples(pl.DataFrame({"x": grid, "z": np.full(8001, 0.5)})))
     density /= density.sum()
-    found = model.conditional([{"z": 0.5}], "x")
+    found = model.answer([{"z": 0.5}], "x").density
     spread = np.sqrt(density @ (grid - density @ grid) ** 2)
     assert abs(found.mean[0] - density @ grid) < 0.05 * spread
     for cut in np.quantile(rows["x"], [0.05, 0.3, 0.7, 0.95]):

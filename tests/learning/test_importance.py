@@ -175,12 +175,12 @@ def test_held_out_importance_is_refitting_and_masking_by_hand(name):
     found = model.importance_
     assert found.held_out
     assert found.n_rows == PENGUINS.height
-    assert_allclose(found.information, np.average(gains, axis=1, weights=weight), atol=1e-8)
+    assert_allclose(found.increase, np.average(gains, axis=1, weights=weight), atol=1e-8)
     share = weight / weight.sum()
     trained = PENGUINS.height * 2 / 3
     error = [np.sqrt(np.sum((share * (one - share @ one)) ** 2) * (1.0 + PENGUINS.height / trained)) for one in gains]
     assert_allclose(found.standard_error, error, atol=1e-8)
-    assert_array_equal(model.importance_.information, found.information)
+    assert_array_equal(model.importance_.increase, found.increase)
     assert_array_equal(model.importance_.standard_error, found.standard_error)
 
 
@@ -223,9 +223,9 @@ def test_noise_has_none_and_copies_share_it(name):
 
     found = importance(table)
     for position in (0, 2):
-        assert abs(found.information[position]) < 4.0 * found.standard_error[position] + 1e-3
-    assert found.information[1] > 20.0 * found.standard_error[1] or found.information[1] > 0.15
-    assert importance(copied).information[1] < found.information[1]
+        assert abs(found.increase[position]) < 4.0 * found.standard_error[position] + 1e-3
+    assert found.increase[1] > 20.0 * found.standard_error[1] or found.increase[1] > 0.15
+    assert importance(copied).increase[1] < found.increase[1]
 
 
 @pytest.mark.filterwarnings("ignore:the covariance is singular:UserWarning")
@@ -251,8 +251,8 @@ def test_copies_are_measured_together(name):
     for j, columns in enumerate((("minutes", "charge"), ("plan", "tariff"))):
         group = together[columns]
         assert group.is_certain
-        assert group.information == pytest.approx(once.information[j], abs=0.03 + 0.2 * once.information[j])
-        assert found.information[j] < 0.5 * group.information
+        assert group.increase == pytest.approx(once.increase[j], abs=0.03 + 0.2 * once.increase[j])
+        assert found.increase[j] < 0.5 * group.increase
         assert str(group) in repr(found).splitlines()[1] + repr(found).splitlines()[2]
 
 
@@ -274,8 +274,8 @@ def test_importance_without_held_out_rows_is_of_the_model():
         expected.append((joint * log_ratio).sum())
     found = model.importance_
     assert not found.held_out
-    assert (found.information >= 0).all()
-    assert (np.abs(found.information - expected) < 4.0 * found.standard_error + 1e-9).all()
+    assert (found.increase >= 0).all()
+    assert (np.abs(found.increase - expected) < 4.0 * found.standard_error + 1e-9).all()
 
 
 def test_it_is_kept_in_files_and_forgotten_with_the_rows(tmp_path):
@@ -287,7 +287,7 @@ def test_it_is_kept_in_files_and_forgotten_with_the_rows(tmp_path):
         copies.append(po.load(tmp_path / f"{position}.posteriori"))
         for copy in copies:
             assert copy.importance_.held_out
-            assert_array_equal(copy.importance_.information, model.importance_.information)
+            assert_array_equal(copy.importance_.increase, model.importance_.increase)
             assert_array_equal(copy.importance_.standard_error, model.importance_.standard_error)
     models[1].partial_fit(PENGUINS.head(10), "species")
     assert not models[1].importance_.held_out
@@ -331,7 +331,7 @@ def test_one_column_tells_all_that_there_is():
     model = out_of_fold(po.NaiveBayes(), table, "species")
     truth = np.arange(len(model.y_true)), model.y_true
     gain = model.log_posterior[truth] - np.log(model.prior[truth])
-    assert_allclose(model.estimator.importance_.information, [gain.mean()], atol=1e-12)
+    assert_allclose(model.estimator.importance_.increase, [gain.mean()], atol=1e-12)
 
 
 def test_predictors_of_one_model_need_no_pool():

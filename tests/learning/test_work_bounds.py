@@ -378,7 +378,7 @@ def test_the_importance_of_many_pairs_is_measured_on_fewer_rows(monkeypatch):
         assert held_out.n_rows == n_held_out
         if name == "aode":
             error = 4.0 * np.hypot(held_out.standard_error, all_rows.standard_error)
-            assert np.all(np.abs(held_out.information - all_rows.information) <= error)
+            assert np.all(np.abs(held_out.increase - all_rows.increase) <= error)
 
 
 def test_a_long_comparison_is_announced_after_its_first_sizes(all_is_long):

@@ -174,8 +174,8 @@ def test_gaussian_pictures_of_a_pool_show_its_main_gaussian(pool):
 def test_bars_of_importance_are_the_attribute_with_its_errors(pool):
     for model in (pool, po.NaiveBayes().fit(PENGUINS, "species")):
         ax = plot_feature_information(model, most=3)
-        order = np.argsort(-model.importance_.information)[:3]
-        assert_allclose([bar.get_width() for bar in ax.patches], model.importance_.information[order])
+        order = np.argsort(-model.importance_.increase)[:3]
+        assert_allclose([bar.get_width() for bar in ax.patches], model.importance_.increase[order])
         assert [label.get_text() for label in ax.get_yticklabels()] == [model.schema_.names[j] for j in order]
         spans = np.array([segment[:, 0] for segment in ax.collections[0].get_segments()])
         assert_allclose(np.ptp(spans, axis=1), 2 * 1.96 * model.importance_.standard_error[order])

@@ -108,7 +108,7 @@ def test_a_model_of_dates_is_that_of_their_parts(model):
     by_parts = clone(model).fit(table_of_parts(), Y)
     assert by_dates.schema_.names == by_parts.schema_.names
     assert_allclose(by_dates.predict_proba(CONTAINERS["polars"]()), by_parts.predict_proba(table_of_parts()), rtol=1e-9)
-    assert_allclose(by_dates.importance_.information, by_parts.importance_.information, atol=1e-9)
+    assert_allclose(by_dates.importance_.increase, by_parts.importance_.increase, atol=1e-9)
 
 
 @pytest.mark.parametrize("container", [name for name in CONTAINERS if name not in ("NumPy objects", "rows")])

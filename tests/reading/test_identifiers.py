@@ -67,8 +67,8 @@ def test_ignored_columns_influence_nothing(model):
     assert fitted.n_parameters_ == without.n_parameters_
     explanation = fitted.explain(table)  # ignored columns have no factor
     np.testing.assert_array_equal(explanation.log_factors, without.explain(table.drop("id", "name")).log_factors)
-    np.testing.assert_allclose(fitted.importance_.information[2:], without.importance_.information)
-    np.testing.assert_allclose(fitted.importance_.information[:2], 0.0, atol=1e-12)
+    np.testing.assert_allclose(fitted.importance_.increase[2:], without.importance_.increase)
+    np.testing.assert_allclose(fitted.importance_.increase[:2], 0.0, atol=1e-12)
 
 
 def test_ignored_columns_of_a_pool():

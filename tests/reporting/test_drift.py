@@ -264,7 +264,7 @@ def test_two_models_are_compared_on_the_same_rows(model):
     right = [one.predict(X) == LATER["species"].to_numpy() for one, X in ((model, LATER), (other, LATER[OTHER]))]
     assert f"both are correct {(right[0] & right[1]).sum()}" in cells(report)
     assert f"only NaiveBayes {(~right[0] & right[1]).sum()}" in cells(report)
-    assert f"{model.importance_.information.max():.3f}" in page.text
+    assert f"{model.importance_.increase.max():.3f}" in page.text
     same = check(po.report(model, LATER, against=model))
     assert "TreeAugmentedNaiveBayes (against)" in same.text
     two = LATER.filter(pl.col("species") != "Gentoo")

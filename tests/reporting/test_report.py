@@ -268,7 +268,7 @@ def test_a_pool(monkeypatch):
     assert "The figure shows the member tan of the pool." in page.text
     assert "mixture of the members by their weights" in page.text
     assert page.text.count("Bayes’ rule, written out for the member") == 5
-    information, error = pool.importance_.information, pool.importance_.standard_error
+    information, error = pool.importance_.increase, pool.importance_.standard_error
     for j in np.argsort(-information)[:3]:
         assert f"{pool.schema_.names[j]}{information[j]:.3f} ± {error[j]:.3f}" in page.text
     pool.fitted_ = replace(pool.fitted_, out_of_fold=None)

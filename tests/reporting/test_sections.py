@@ -107,7 +107,7 @@ def test_columns_that_say_the_same_have_one_entry_together():
     (group,) = model.importance_.groups
     section = features.features_section(ReportData.of(model, table, "species"), model.importance_)
     shown = text(section).replace("\u00a0", " ")
-    assert f"island and land {group.information:.3f} ± {group.standard_error:.3f}" in shown
+    assert f"island and land {group.increase:.3f} ± {group.standard_error:.3f}" in shown
     both = po.report(model, table, "species", against=po.NaiveBayes().fit(table, "species"))
     assert "island and land" in both.html
 

@@ -315,7 +315,7 @@ class Classifier(ClassifierMixin, Decides):
     def feature_importances_(self) -> Array:
         """Feature importance of each column of X in nats per row, (d,), in the order of `feature_names_in_`.
 
-        It is `importance_.information`; of a column of dates the sum over its parts, each of which is taken as unknown
+        It is `importance_.increase`; of a column of dates the sum over its parts, each of which is taken as unknown
         alone. Unlike that of scikit-learn's trees it does not sum to 1, and on held-out rows it may be negative.
 
         Raises
@@ -323,11 +323,11 @@ class Classifier(ClassifierMixin, Decides):
         AttributeError
             X was a sparse matrix: its words have no importance of their own.
         """
-        information, schema = self.importance_.information, self.schema_
+        information, schema = self.importance_.increase, self.schema_
         if schema.n_features != len(schema.given):
             raise AttributeError(
                 "feature_importances_ is of the columns of a table, and X was a sparse matrix, whose words share one "
-                "importance; use importance_.information"
+                "importance; use importance_.increase"
             )
         importances: Array = np.bincount(schema.places, information, len(schema.given))
         return importances

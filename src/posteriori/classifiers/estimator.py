@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -26,7 +27,9 @@ from posteriori.fitting.parameter_groups import (
 )
 from posteriori.fitting.recipe import Recipe
 from posteriori.model import GenerativeModel, Posterior
+from posteriori.model.answer import Answer, Subject
 from posteriori.reading.opening import takes_tables
+from posteriori.scoring.files import ResultColumns, RowPredictor
 from posteriori.scoring.out_of_range import sentences_outside
 from posteriori.sources import LabelledSource
 from posteriori.statistics import JointStatistics
@@ -53,6 +56,8 @@ class Estimator(BaseEstimator, ABC):
     _keywords: ClassVar[Wanted] = OF_CLASSIFIERS
     """Keywords of other libraries, and what does the same here."""
 
+    subject: ClassVar[Subject]
+    """What it answers about."""
     reads_counts: ClassVar[bool] = False
     """Whether the model reads columns of counts; to others a sparse block is an error, except as members of a pool."""
     takes_two_values: ClassVar[bool] = True
@@ -132,11 +137,29 @@ class Estimator(BaseEstimator, ABC):
 
     # Rows -------------------------------------------------------------------------------------------------------
 
+    def answer(self, X: Any) -> Answer:
+        """Return the probabilities of what the target may be in each row, with what they mean.
+
+        Classes, components, ordered levels and numbers are answered alike (`posteriori.Answer`): mode, quantiles and
+        intervals where there is an order, and proper scores. Missing cells are integrated out.
+        """
+        value = cast("FittedClasses", self._value)
+        return Answer(
+            value.target.name or "class",
+            value.meaning,
+            self._source(X).map(lambda batch: value.answer(batch).probability),
+        )
+
     def _source(self, X: Any) -> LabelledSource:
         """Return rows to predict."""
         if not self._is_fitted:
             check_is_fitted(self)  # raises its error; it takes longer than one row
         return self._value.rows.source(X, self.n_jobs)
+
+    def row_predictor(self, wanted: ResultColumns) -> RowPredictor:
+        """Return what predicts rows part by part, as files are written: see `posteriori.predict_to`."""
+        value = cast("FittedClasses", self._value)
+        return RowPredictor.of_answers(value.answer, value.meaning, self._source, value.schema, value.ranges, wanted)
 
     def out_of_range(self, X: Any) -> list[str]:
         """Return for each row which cells lie outside of the training rows: numbers beyond their range, new categories.
@@ -172,6 +195,8 @@ class Estimator(BaseEstimator, ABC):
 class OfClasses(Estimator):
     """An estimator whose value is a posterior of classes, or of the components of a mixture."""
 
+    subject = Subject.CLASS
+
     fitted_: FittedClasses
 
     @property
@@ -181,6 +206,10 @@ class OfClasses(Estimator):
     @property
     def _posterior(self) -> Posterior:
         return self._value.posterior
+
+    def row_predictor(self, wanted: ResultColumns) -> RowPredictor:
+        """Return what predicts the class of rows part by part."""
+        return RowPredictor.of_classes(replace(self._value.predictor, n_jobs=self.n_jobs), wanted)
 
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:
@@ -244,25 +273,25 @@ class OneModel(OfClasses):
 
         return answer(self._value, question)
 
-    def conditional(self, X: Any, target: str, y: Any = None) -> Any:
-        r"""Return the distribution of one feature in each row, given the other cells and the class, if known.
+    def answer(self, X: Any, column: str | None = None, y: Any = None) -> Answer:
+        r"""Return the probabilities of what the class, or one feature, may be in each row, with what they mean.
 
         .. math:: p(x_j \mid x_O) \propto \sum_y p(y) \, p(x_j, x_O \mid y)
 
         Parameters
         ----------
         X : array-like, data frame or path
-            Rows; cells that are missing are integrated out, and those of the target are not read.
-        target : str
-            The name of a feature.
+            Rows; cells that are missing are integrated out, and those of the column are not read.
+        column : str, optional
+            The name of a feature. Default: the class, or the component of a mixture.
         y : array-like (n,), optional
-            The class of each row; None and NaN are unknown.
+            The class of each row, which is known of a feature; None and NaN are unknown.
 
         Returns
         -------
-        ndarray (n, K) or PredictiveDensity
-            The probability of each category, in the order of ``schema_``; or the density of numbers, in cells of at
-            most 1/256 of the column. NaN in a row that no class can produce.
+        Answer
+            Of a feature that holds numbers, in cells of at most 1/256 of the column. NaN in a row that no class can
+            produce.
 
         Raises
         ------
@@ -280,12 +309,16 @@ class OneModel(OfClasses):
         >>> penguins = load_penguins()
         >>> model = po.GaussianDiscriminant().fit(penguins, "species")
         >>> rows = [{"flipper_length_mm": 181}, {"flipper_length_mm": 186}]
-        >>> model.conditional(rows, "body_mass_g", y=["Adelie", None]).mean.round(-1).tolist()
+        >>> model.answer(rows, "body_mass_g", y=["Adelie", None]).density.mean.round(-1).tolist()
         [3340.0, 3510.0]
         """
         from posteriori.joint.of_classifier import AskedModel
 
-        return AskedModel(self._value).conditionals(self._source(X), target, y)
+        if column in (None, self._value.target.name or "class") and y is None:
+            return super().answer(X)
+        if column is None:
+            raise ValueError("y is the class, which is known then; name the feature to be answered about")
+        return AskedModel(self._value).conditionals(self._source(X), column, y)
 
 
 def estimator_of(value: FittedValue) -> Any:

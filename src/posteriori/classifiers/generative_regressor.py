@@ -16,7 +16,9 @@ from posteriori.classifiers.keywords import PROBABILITIES, SAMPLE, SCORER, SUMMA
 from posteriori.classifiers.parameters import declares_parameters
 from posteriori.classifiers.partitions import require_in_memory
 from posteriori.fitting.parameter_groups import Columns
+from posteriori.learning.importance import Importance
 from posteriori.model import KnownCells
+from posteriori.model.answer import Subject
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.pool.parameters import Data
 from posteriori.reading import check_weights, read_labels
@@ -24,7 +26,6 @@ from posteriori.regression.effects import AdditiveEffect, additive_effects
 from posteriori.regression.explanation import NumberExplanation, parts_of
 from posteriori.regression.fit import fit
 from posteriori.regression.held_out import HeldOutNumbers
-from posteriori.regression.importance import NumberImportance
 from posteriori.regression.locations import NAMES
 from posteriori.regression.rows import numbers_of, reject_missing
 from posteriori.regression.value import FittedNumbers, FittedRegression
@@ -38,6 +39,7 @@ from posteriori.tables.writing import decode
 class Regressor(RegressorMixin, Estimator):
     """Predicts a number as a density, by a fitted value."""
 
+    subject = Subject.NUMBER
     takes_two_values = True
     fitted_: FittedNumbers
 
@@ -70,25 +72,24 @@ class Regressor(RegressorMixin, Estimator):
 
         Missing cells are integrated out, as is a column that a table with names lacks, with a warning that names it.
         """
-        value = self._value
-        return value.density(self._source(X).map(value.probability))
+        return self.answer(X).density
 
     def predict(self, X: Any) -> Array:
         """Return the mean of p(y | x) of each row, (n,), in units of the target."""
         value = self._value
-        return self._source(X).map(lambda batch: value.density(value.probability(batch)).mean)
+        return self._source(X).map(lambda batch: value.answer(batch).density.mean)
 
     def predict_quantiles(self, X: Any, quantiles: Sequence[float] = (0.1, 0.5, 0.9)) -> Array:
         """Return quantiles of p(y | x) of each row, (n, q), in units of the target; ValueError outside of [0, 1]."""
         value, levels = self._value, np.asarray(quantiles, np.float64)
         if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
             raise ValueError(f"quantiles is {quantiles!r}; give a list of shares from 0 to 1, such as [0.1, 0.5, 0.9]")
-        return self._source(X).map(lambda batch: value.density(value.probability(batch)).quantile(levels))
+        return self._source(X).map(lambda batch: value.answer(batch).density.quantile(levels))
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
         """Return the central interval of each row that holds y with this probability, (n, 2)."""
         value = self._value
-        return self._source(X).map(lambda batch: value.density(value.probability(batch)).interval(coverage))
+        return self._source(X).map(lambda batch: value.answer(batch).density.interval(coverage))
 
     def explain(self, X: Any) -> NumberExplanation:
         """Return the mean of each row as a sum: the mean where nothing is known, plus what each column moves it.
@@ -109,7 +110,7 @@ class Regressor(RegressorMixin, Estimator):
 
         def of_batch(batch: Batch) -> Array:
             rows[batch.start] = decode(batch)
-            found = parts_of(lambda rows: value.density(value.probability(rows)), batch)
+            found = parts_of(lambda rows: value.answer(rows).density, batch)
             base = np.full(len(batch), found.base)
             return np.column_stack([base, found.mean, found.width, found.parts, found.width_changes])
 
@@ -170,7 +171,7 @@ class GenerativeRegressor(Regressor):
         of held-out rows, at most 10,000, by weights that were fitted without the fold of the row.
     out_of_fold_ : HeldOutNumbers
         The densities of these rows; not kept in files.
-    importance_ : NumberImportance
+    importance_ : Importance
         Feature importance: the increase of the pool's CRPS on at most 1,000 held-out rows when a column is unknown, in
         units of y.
     feature_importances_ : ndarray (d,)
@@ -306,7 +307,7 @@ class GenerativeRegressor(Regressor):
         return dict(zip(self._value.members.names, self._value.pool.weight.tolist(), strict=True))
 
     @property
-    def importance_(self) -> NumberImportance:
+    def importance_(self) -> Importance:
         r"""Feature importance: by how much the held-out CRPS grows without each column, in units of y.
 
         .. math:: I_j = \mathbb{E}[\mathrm{crps}(y \mid x_{-j}) - \mathrm{crps}(y \mid x)]
@@ -323,7 +324,7 @@ class GenerativeRegressor(Regressor):
         value = self._value.with_importance()
         if value is not self.fitted_:
             self.fitted_ = value
-        found: NumberImportance = self._part(value.importance, "keeps no held-out rows")
+        found: Importance = self._part(value.importance, "keeps no held-out rows")
         return found
 
     @property

@@ -20,15 +20,17 @@ from posteriori.joint import answers, imputation
 from posteriori.joint.copies import keys_of_table
 from posteriori.joint.fit import add, fit, redrawn, remove
 from posteriori.joint.value import FittedJoint
+from posteriori.model.answer import Answer, Categories, Subject
 from posteriori.model.blocks import known_cells
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.reading import Scan, scan
 from posteriori.registry import REGRESSOR, find_model
+from posteriori.scoring.files import ResultColumns, RowPredictor
 from posteriori.sources import LabelledSource
 from posteriori.support.checks import check_draw, generator
 from posteriori.support.constraints import N_JOBS
 from posteriori.support.typing import Array
-from posteriori.tables import quote
+from posteriori.tables import Batch, quote
 from posteriori.tables.arrays import write_column
 from posteriori.tables.rows import take_rows
 from posteriori.user_warnings import warn
@@ -129,6 +131,7 @@ class JointModel(DensityMixin, Estimator):
         "random_state": ["random_state"],
         "n_jobs": N_JOBS,
     }
+    subject = Subject.COLUMNS
     _keywords = OF_MIXTURES
 
     @property
@@ -188,6 +191,57 @@ class JointModel(DensityMixin, Estimator):
 
     # Asking -----------------------------------------------------------------------------------------------------
 
+    def answer(self, X: Any, column: str | None = None, method: Method = "pool") -> Answer:
+        """Return the probabilities of what a column may hold in each row, with what they mean.
+
+        Several columns at once are several calls: ``{name: model.answer(rows, name) for name in names}``.
+
+        Parameters
+        ----------
+        X, method
+            As in `predict`.
+        column : str
+            The name of the column.
+
+        Raises
+        ------
+        ValueError
+            No column is named; or as in `predict`.
+        """
+        if column is None:
+            raise ValueError("a joint model answers about any column; name one: answer(X, column)")
+        j, law = self._column(column), self._value.law
+        if not self._asks_pool(j, method):
+            return law.answer(j, self._given_others(X, column))
+        pool = self._pool(column)
+        answer: Answer = pool.answer(self._named(X))
+        if answer.is_number:
+            return answer
+        meaning = Categories.of(self._value.schema.columns[j])
+        probability = np.zeros((len(answer), len(meaning)))
+        probability[:, meaning.find(answer.labels)] = answer.probability
+        return Answer(column, meaning, probability)
+
+    def row_predictor(self, wanted: ResultColumns, column: str | None = None) -> RowPredictor:
+        """Return what predicts a column of rows part by part, given their other columns, by the joint model."""
+        if column is None:
+            raise ValueError("a joint model answers about any column; name one")
+        value, law, j = self._value, self._value.law, self._column(column)
+        reader, ranges = replace(value.rows, schema=replace(value.schema, target=column)), value.ranges
+        if ranges is not None:  # of the others: the cell itself is not read
+            own = np.arange(len(ranges.lowest)) == j
+            lowest, highest = np.where(own, -np.inf, ranges.lowest), np.where(own, np.inf, ranges.highest)
+            ranges = replace(ranges, lowest=lowest, highest=highest)
+        meaning = law.grids[j].cells if j in law.grids else Categories.of(value.schema.columns[j])
+
+        def answer(batch: Batch) -> Answer:
+            return law.answer(j, law.of_others(batch, j))
+
+        def source(X: Any) -> LabelledSource:
+            return reader.source(X, self.n_jobs)
+
+        return RowPredictor.of_answers(answer, meaning, source, reader.schema, ranges, wanted)
+
     def predict(self, X: Any, target: str, method: Method = "pool") -> Array:
         """Return the most probable category of a column in each row, (n,), or the mean of a column of numbers.
 
@@ -228,13 +282,7 @@ class JointModel(DensityMixin, Estimator):
         j = self._column(target)
         if j in self._value.law.grids:
             raise ValueError(f"{target!r} holds numbers; predict_density(X, {target!r}) has their density")
-        if self._asks_pool(j, method):
-            pool = self._pool(target)
-            place = [self.categories(target).index(label) for label in pool.classes_.tolist()]
-            found = np.zeros((self._value.rows.source(X).table.n_rows, len(self.categories(target))))
-            found[:, place] = pool.predict_proba(self._named(X))
-            return found
-        return self._given_others(X, target)
+        return self.answer(X, target, method).probability
 
     def predict_density(self, X: Any, target: str, method: Method = "pool") -> PredictiveDensity:
         """Return the density of a column of numbers in each row.
@@ -247,11 +295,7 @@ class JointModel(DensityMixin, Estimator):
         j = self._column(target)
         if j not in self._value.law.grids:
             raise ValueError(f"{target!r} holds categories; predict_proba(X, {target!r}) has their probabilities")
-        if self._asks_pool(j, method):
-            found: PredictiveDensity = self._pool(target).predict_density(self._named(X))
-            return found
-        law = self._value.law
-        return law.density(j, self._given_others(X, target))
+        return self.answer(X, target, method).density
 
     def categories(self, target: str) -> list[Any]:
         """Return the categories of a column, in the order of `predict_proba`."""

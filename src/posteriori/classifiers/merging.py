@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -75,7 +75,7 @@ def merge(models: Iterable[Any]) -> Any:
         raise ValueError("there is nothing to merge; give at least one model")
     for position, value in enumerate(values):
         fitted_models.require_alike(position, value, values[0])
-    pools = [one for one in values if isinstance(one, FittedPool)]
+    pools = [cast(FittedPool, one) for one in values if one.members]
     single = [one for one in values if isinstance(one, Fitted)]
     return estimator_of(fitted_pools.merge(pools) if pools else fitted_models.merge(single))
 

@@ -37,6 +37,7 @@ from posteriori.learning.fit import Collect, EMOptions, FitResult, first_model, 
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
 from posteriori.learning.work_bounds import announce_em
 from posteriori.model import Block, GenerativeModel, Prior, draw_rows
+from posteriori.model.answer import Subject
 from posteriori.reading import check_weights, infer_schema, read_labels, read_table
 from posteriori.scoring import Scorer
 from posteriori.scoring.fitted import warn_of_impossible
@@ -233,6 +234,7 @@ class MixtureModel(DensityMixin, OneModel):
         "n_jobs": N_JOBS,
     }
 
+    subject = Subject.COMPONENT
     _keywords = OF_MIXTURES
     _keeps_sums = False
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.mixture import MixtureModel
+from posteriori.classifiers.estimator import Estimator, OfClasses
+from posteriori.model.answer import Subject
 from posteriori.reading import Scan
 from posteriori.scoring.decisions import decision_of
-from posteriori.scoring.files import RowPredictor, Wanted, columns_beside, write_predictions
+from posteriori.scoring.files import INTERVAL, ResultColumns, columns_beside, write_predictions
 from posteriori.tables import Schema
 
 
 def predict_to(
-    estimator: Classifier | MixtureModel,
+    estimator: Estimator,
     X: Any,
     path: str | os.PathLike[str],
     proba: bool = False,
     progress: Callable[[int], None] | None = None,
     *,
+    column: str | None = None,
     with_columns: Sequence[str] = (),
     strangeness: bool = False,
     costs: Mapping[Any, Mapping[Any, float]] | None = None,
@@ -32,7 +32,7 @@ def predict_to(
 
     Parameters
     ----------
-    estimator : fitted classifier or MixtureModel
+    estimator : fitted classifier, mixture, regressor or joint model
         Classifiers of `posteriori.drop_in` are not supported.
     X : Scan, or anything that `predict` takes
     path : path
@@ -42,6 +42,8 @@ def predict_to(
         Whether to write p(y | x) of each class as well.
     progress : callable, optional
         Called with the number of rows of each batch.
+    column : str, optional
+        The column that a joint model predicts, given the others; not for other models.
     with_columns : sequence of str
         Columns of the files, such as a key, to write before the prediction; X is a `Scan` then.
     strangeness : bool, default False
@@ -58,7 +60,8 @@ def predict_to(
     -------
     int
         Number of rows written. The columns are those of `with_columns`, prediction, p_CLASS of each class if `proba`,
-        and log_density and strangeness if `strangeness`.
+        and log_density and strangeness if `strangeness`. Of a number, prediction is the mean, beside prediction_low and
+        prediction_high, the ends of the central 90 % interval.
 
     Raises
     ------
@@ -82,12 +85,20 @@ def predict_to(
     >>> pl.read_csv(out)["prediction"].to_list()
     ['low', 'low', 'high', 'high']
     """
-    if not isinstance(estimator, Classifier | MixtureModel):
-        raise TypeError(f"{type(estimator).__name__} writes no files; use a classifier of posteriori, or its predict")
-    fitted = replace(estimator.fitted_.predictor, n_jobs=estimator.n_jobs)
-    decision = None if costs is None and thresholds is None else decision_of(fitted.labels, costs, thresholds)
-    predictor = RowPredictor.of_classes(fitted, Wanted(proba, strangeness, decision))
-    rows, beside = _of_the_model(X, fitted.schema), columns_beside(X, with_columns)
+    if not isinstance(estimator, Estimator):
+        raise TypeError(f"{type(estimator).__name__} writes no files; use a model of posteriori, or its predict")
+    rule = {"costs": costs, "thresholds": thresholds, "proba": proba or None, "strangeness": strangeness or None}
+    is_class = estimator.subject in (Subject.CLASS, Subject.COMPONENT)
+    if not is_class and (option := next((name for name, stated in rule.items() if stated is not None), None)):
+        raise ValueError(f"{option} is of classes, and a {type(estimator).__name__} answers about {estimator.subject}")
+    if (column is not None) != (estimator.subject is Subject.COLUMNS):
+        raise ValueError("column names what a joint model predicts, and is for joint models alone")
+    decision = None
+    if costs is not None or thresholds is not None:
+        decision = decision_of(cast(OfClasses, estimator).fitted_.predictor.labels, costs, thresholds)
+    wanted = ResultColumns(proba, INTERVAL, strangeness, decision)
+    predictor = estimator.row_predictor(wanted, **({} if column is None else {"column": column}))
+    rows, beside = _of_the_model(X, predictor.schema), columns_beside(X, with_columns)
     return write_predictions(predictor, rows, path, beside, escape_formulas, progress)
 
 

@@ -178,14 +178,14 @@ def _predictor_of(
     fitted: FittedPosterior | Regressor, asked: _Asked, limit: Array | None = None
 ) -> tuple[Predicting, Column | None]:
     """Return the predictor of a model of one column, and of a class also the column of classes."""
-    from posteriori.scoring.files import RowPredictor, Wanted
+    from posteriori.scoring.files import ResultColumns, RowPredictor
     from posteriori.scoring.fitted import FittedPosterior
 
     if isinstance(fitted, FittedPosterior):
         asked.refuse_of_numbers(sets=limit is not None)
         labels: list[Any] = fitted.labels  # type: ignore[assignment]  # a regressor with labels does not exist
         decision = asked.decision(labels)
-        wanted = Wanted(asked.proba or asked.sort is not None, asked.strangeness, decision, limit)
+        wanted = ResultColumns(asked.proba or asked.sort is not None, {}, asked.strangeness, decision, limit)
 
         def of_classes(predictor: RowPredictor, n: int, label: Any) -> RowPredictor:
             from posteriori.facts.reasons import with_reasons_of_classes
@@ -194,7 +194,6 @@ def _predictor_of(
 
         return Predicting(RowPredictor.of_classes(fitted, wanted), labels, decision, of_classes), fitted.target
     asked.refuse_of_classes()
-    from posteriori.facts.numbers import number_predictor
 
     def of_numbers(predictor: RowPredictor, n: int, label: Any) -> RowPredictor:
         from posteriori.facts.reasons import with_reasons_of_numbers
@@ -202,7 +201,8 @@ def _predictor_of(
         return with_reasons_of_numbers(fitted, predictor, n)
 
     # Odd cells of a target that is known do not matter.
-    return Predicting(number_predictor(fitted, _levels(asked.coverage, asked.quantiles)), None, None, of_numbers), None
+    predictor = fitted.row_predictor(ResultColumns(levels=_levels(asked.coverage, asked.quantiles)))
+    return Predicting(predictor, None, None, of_numbers), None
 
 
 def _held_out_predictor(path: Path, tables: Sequence[str], asked: _Asked) -> tuple[Predicting, Column | None]:
@@ -235,7 +235,8 @@ def _joint_predictor(
     """
     from posteriori.classifiers.estimator import estimator_of
     from posteriori.classifiers.generative_regressor import Regressor
-    from posteriori.facts.joint import columns_of, joint_predictor, value_of
+    from posteriori.facts.joint import columns_of, value_of
+    from posteriori.scoring.files import ResultColumns
     from posteriori.support.formatting import listed
     from posteriori.support.suggestions import closest
 
@@ -262,7 +263,8 @@ def _joint_predictor(
     labels = None if is_number else model.categories(column)
     decision = None if labels is None else asked.decision(labels)
     levels = _levels(asked.coverage, asked.quantiles) if is_number else {}
-    predictor = joint_predictor(model, column, levels, asked.proba or asked.sort is not None, decision)
+    wanted = ResultColumns(asked.proba or asked.sort is not None, levels, decision=decision)
+    predictor = model.row_predictor(wanted, column)
     return Predicting(predictor, labels, decision, None), None
 
 

@@ -13,6 +13,7 @@ from posteriori.cli.messages import UserError, as_user_errors, refuse_given
 from posteriori.cli.models import align, joint_model_in, load_model
 from posteriori.cli.options import DrawSeed, Force, ModelPath, OutputTable, RowCount
 from posteriori.cli.outputs import table_at
+from posteriori.model.answer import Subject
 
 if TYPE_CHECKING:
     import polars as pl
@@ -91,12 +92,10 @@ def sample(
 
     import polars as pl
 
-    from posteriori.classifiers.classifier import Classifier
-
     with as_user_errors():
         X, y = estimator.sample(rows, random_state=seed, respect_ranges=not ignore_ranges)
     schema = estimator.schema_
-    unnamed = "class" if isinstance(estimator, Classifier) else "component"
+    unnamed = "class" if estimator.subject is Subject.CLASS else "component"
     target = schema.target if schema.target is not None else unnamed
     drawn = _as_frame(X, schema.given).with_columns(pl.Series(target, y.tolist()))
     write(drawn)

@@ -49,7 +49,7 @@ def axes_of_columns(model: JointModel) -> dict[str, list[Any]]:
     """Return the range that nearly all rows have of each column of numbers, in the same way."""
     law = model._value.law
     alone = law.believe(likelihoods_of(law, {})).marginals()
-    return {law.schema.names[j]: _axis(law.density(j, alone[j])) for j in law.grids}
+    return {law.schema.names[j]: _axis(law.answer(j, alone[j]).density) for j in law.grids}
 
 
 def _axis(of_all: PredictiveDensity) -> list[Any]:

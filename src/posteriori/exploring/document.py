@@ -17,10 +17,7 @@ import numpy as np
 
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.estimator import OfClasses, estimator_of
-from posteriori.classifiers.generative_regressor import Regressor
-from posteriori.classifiers.joint_model import JointModel
 from posteriori.classifiers.kept_predictions import kept_predictions
-from posteriori.classifiers.sum_regressors import AdditiveRegressor
 from posteriori.classifiers.training_record import chosen_class, kept_sentences, share_of_seen_rows
 from posteriori.exploring.axes import axes_of_columns, axis_of_target, ranges_of_features, width_of_axis
 from posteriori.exploring.class_counts import class_counts
@@ -31,10 +28,9 @@ from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.javascript import javascript_evaluator
 from posteriori.javascript.export import javascript_object, joined, page_json
 from posteriori.model import Posterior, draw_rows
+from posteriori.model.answer import Subject
 from posteriori.model_selection import HeldOut, in_words
-from posteriori.networks import BayesianNetwork
 from posteriori.plotting.reading import parents_of
-from posteriori.pool.value import FittedPool
 from posteriori.reading import read_labels, read_rows
 from posteriori.reporting.held_out import seen_rows
 from posteriori.reporting.markup import HtmlPage, document_head
@@ -119,7 +115,7 @@ def sampled_rows(estimator: OfClasses, X: Any, y: Any, most: int) -> dict[str, A
     """
     cells = estimator._source(X).map(decode)
     labels = _labels(estimator, X, y, len(cells))
-    held_out = _out_of_fold(estimator, X, cells, labels) if isinstance(estimator, Classifier) else None
+    held_out = _out_of_fold(estimator, X, cells, labels) if estimator.subject is Subject.CLASS else None
     chosen = np.arange(len(cells))
     if len(cells) > most:
         # Of training rows, those with an out-of-fold prediction are a random part themselves.
@@ -142,7 +138,7 @@ def sampled_rows(estimator: OfClasses, X: Any, y: Any, most: int) -> dict[str, A
 def _labels(estimator: OfClasses, X: Any, y: Any, n_rows: int) -> Array | None:
     """Return the index of the class of each row, −1 without label; None if no labels are known."""
     schema = estimator._posterior.schema
-    if not isinstance(estimator, Classifier):
+    if estimator.subject is not Subject.CLASS:
         return None
     table = read_rows(X, schema, type(estimator).__name__)
     if y is None:
@@ -168,7 +164,7 @@ def _out_of_fold(estimator: Classifier, X: Any, cells: Array, labels: Array | No
     if recorded is not None:
         known, log_posterior, prior = recorded
         return _moved(known, np.exp(log_posterior[known]), prior[known], estimator.class_prior_)
-    kept = estimator.fitted_.out_of_fold if isinstance(estimator.fitted_, FittedPool) else None
+    kept = estimator.fitted_.out_of_fold
     labelled = labels >= 0
     if kept is None or not np.array_equal(kept.y_true, labels[labelled]) or not _same_ranges(estimator, cells):
         return None
@@ -272,7 +268,7 @@ class Explorer(HtmlPage):
 
 
 def explore(
-    model: OfClasses | Regressor | JointModel | BayesianNetwork,
+    model: Any,
     X: Any = None,
     y: Any = None,
     path: str | os.PathLike[str] | None = None,
@@ -344,21 +340,21 @@ def explore(
     >>> po.explore(model).html.startswith("<!DOCTYPE html>")
     True
     """
-    classifies = isinstance(model, Classifier)
+    subject = getattr(model, "subject", None)
+    classifies = subject is Subject.CLASS
     if positive is not None and not classifies:
         raise ValueError(f"positive is a class of a classifier; explore a {kind_of(model)} without it")
-    if X is not None and isinstance(model, BayesianNetwork | Regressor | JointModel):
+    if X is not None and subject not in (Subject.CLASS, Subject.COMPONENT):
         raise ValueError(f"rows are shown for classifiers; explore a {kind_of(model)} without rows")
     written = javascript_object(model)
-    if isinstance(model, BayesianNetwork):
+    if subject is Subject.VARIABLES:
         shown: dict[str, Any] = {"model": written, "title": title or model.name or "Bayesian network"}
-    elif isinstance(model, AdditiveRegressor):
+    elif subject is Subject.NUMBER:
         shown = {"model": written, "title": title or f"{type(model).__name__}: predicting {written['target']}"}
         shown |= {"ranges": ranges_of_features(model), "axis": axis_of_target(model)}
-    elif isinstance(model, JointModel):
+    elif subject is Subject.COLUMNS:
         shown = {"model": written, "title": title or "Joint model", "axes": axes_of_columns(model)}
     else:
-        assert not isinstance(model, Regressor)  # it has not been written
         named = type(model).__name__
         target = written["target"]
         title = title or (named if target is None else f"{named}: predicting {target}")
@@ -380,13 +376,14 @@ def explore(
     return explorer
 
 
-def kind_of(model: OfClasses | Regressor | JointModel | BayesianNetwork) -> str:
+def kind_of(model: Any) -> str:
     """Return in a word what a model is that is no classifier."""
-    if isinstance(model, BayesianNetwork):
-        return "network"
-    if isinstance(model, JointModel):
-        return "joint model"
-    return "regressor" if isinstance(model, Regressor) else "mixture"
+    return {
+        Subject.VARIABLES: "network",
+        Subject.COLUMNS: "joint model",
+        Subject.NUMBER: "regressor",
+        Subject.CLASS: "classifier",
+    }.get(model.subject, "mixture")
 
 
 def most_rows(n_columns: int, n_classes: int) -> int:

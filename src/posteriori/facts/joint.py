@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
-import polars as pl
 
 from posteriori.classifiers import JointModel
 from posteriori.classifiers.estimator import OneModel
@@ -19,11 +16,8 @@ from posteriori.joint.of_classifier import askable
 from posteriori.joint.questions import read_question
 from posteriori.joint.value import FittedJoint
 from posteriori.model.predictive import PredictiveDensity
-from posteriori.scoring.decisions import Decision
-from posteriori.scoring.files import Part, RowPredictor, probability_column
+from posteriori.scoring.files import probability_column
 from posteriori.support.checks import generator
-from posteriori.tables import Batch
-from posteriori.tables.writing import label_series
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 _MOST_JUDGED = 5000  # rows, of which a part is held out
@@ -180,45 +174,3 @@ def density_facts(density: PredictiveDensity) -> Facts:
         "sd": float(density.std[0]),
         "quantiles": dict(zip(map(str, LEVELS), quantiles.tolist(), strict=True)),
     }
-
-
-def joint_predictor(
-    model: JointModel, target: str, levels: Mapping[str, float], proba: bool, decision: Decision | None
-) -> RowPredictor:
-    """Return the predictor of one column of rows of files, given their other columns.
-
-    Parameters
-    ----------
-    model : JointModel
-    target : str
-        A column of categories or of numbers.
-    levels : mapping from str to float
-        Of numbers: the names of columns of quantiles, and their levels.
-    proba : bool
-        Of categories: whether the probability of each is a column.
-    decision : Decision or None
-        Of categories: the rule that predicts; default the most probable one.
-    """
-    value, law = value_of(model), value_of(model).law
-    j = value.schema.names.index(target)
-    is_number = j in law.grids
-    labels: list[Any] = [] if is_number else model.categories(target)
-    decided = labels if decision is None else decision.labels(labels)
-    classes = None if is_number else label_series("prediction", decided)
-    names = [probability_column(label) for label in labels] if proba else []
-
-    def of_batch(batch: Batch) -> Part:
-        given = law.of_others(batch, j)
-        if classes is None:
-            density = law.density(j, given)
-            quantiles = density.quantile(list(levels.values())).T
-            columns: Any = {"prediction": density.mean, **dict(zip(levels, quantiles, strict=True))}
-            return Part(pl.DataFrame(columns), batch.unseen)
-        chosen = given.argmax(axis=1) if decision is None else decision.choose(given)
-        columns = [classes.gather(chosen)]
-        columns += [pl.Series(name, given[:, position]) for position, name in enumerate(names)]
-        return Part(pl.DataFrame(columns), batch.unseen)
-
-    reader = replace(value.rows, schema=replace(value.schema, target=target))
-    results = ["prediction", *(levels if is_number else names)]
-    return RowPredictor(results, lambda X: reader.source(X, model.n_jobs), of_batch, reader.schema, value.ranges)

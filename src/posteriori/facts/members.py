@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from posteriori.fitting.fitted import Fitted, FittedClasses
-from posteriori.pool.value import FittedPool
 
 
 def models_by_weight(value: FittedClasses) -> Mapping[str | None, Fitted]:
     """Return the members of a pool by name, those of the greatest weight first; a model itself under the name None."""
-    if not isinstance(value, FittedPool):
+    if not value.members:
         return {None: value.first}
     return {name: value.members[name] for name in sorted(value.members, key=lambda name: -value.weights[name])}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,10 +18,10 @@ from posteriori.facts.members import main_member
 from posteriori.fitting.fitted import Fitted, FittedClasses
 from posteriori.learning.importance import mutual_information
 from posteriori.model import GenerativeModel, log_marginal_of_codes
+from posteriori.model.answer import Subject
 from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.metrics import area_under_curve, compare_with_prior, pool_verdict
 from posteriori.parameter_count import count_full_joint
-from posteriori.pool.value import FittedPool
 from posteriori.registry import describe_model, seen_by
 from posteriori.support.typing import Array
 from posteriori.tables.arrays import write_column
@@ -33,7 +33,7 @@ _SCORED_ROWS = 1 << 18  # at a time
 
 def candidate_facts(value: FittedClasses) -> list[Facts]:
     """Return the cross-validated scores of each candidate of a pool, sorted by log-loss; [] for another model."""
-    results = _results_of(value)
+    results = value.results or {}
     rows = [dict(zip(results, values, strict=True)) for values in zip(*results.values(), strict=True)]
     for row in rows:
         row["sees"] = seen_by(row["member"])
@@ -43,12 +43,7 @@ def candidate_facts(value: FittedClasses) -> list[Facts]:
 
 def verdict_on_pool(value: FittedClasses) -> str:
     """Return a sentence on a candidate with a lower log-loss than the pool; an empty string if there is none."""
-    return pool_verdict(_results_of(value))
-
-
-def _results_of(value: FittedClasses) -> dict[str, list[Any]]:
-    """Return the cross-validated scores of a pool as a table; empty where there are none."""
-    return value.results or {} if isinstance(value, FittedPool) else {}
+    return pool_verdict(value.results or {})
 
 
 def labels_of(estimator: OfClasses) -> list[Any]:
@@ -117,19 +112,19 @@ def information(estimator: Classifier) -> Facts:
     """
     found = estimator.importance_
     modelled = np.array(estimator.schema_.modelled)
-    order = modelled[np.argsort(-found.information[modelled], kind="stable")]
+    order = modelled[np.argsort(-found.increase[modelled], kind="stable")]
     return {
         "information": [
             {
                 "feature": estimator.schema_.names[j],
-                "nats": float(found.information[j]),
+                "nats": float(found.increase[j]),
                 "standard_error": float(found.standard_error[j]),
             }
             for j in order
         ],
         "information_of_groups": [
-            {"features": list(one.columns), "nats": one.information, "standard_error": one.standard_error}
-            for one in sorted(found.groups, key=lambda one: -one.information)
+            {"features": list(one.columns), "nats": one.increase, "standard_error": one.standard_error}
+            for one in sorted(found.groups, key=lambda one: -one.increase)
         ],
         "information_rows": {"rows": found.n_rows, "held_out": found.held_out},
     }
@@ -167,8 +162,8 @@ def model_facts(estimator: OfClasses) -> Facts:
 
     A column whose missing cells are informative has ``p_missing``, p(m_j = 1 | y).
     """
-    if isinstance(estimator, GenerativeClassifier):
-        return pool_facts(estimator)
+    if estimator.fitted_.members:
+        return pool_facts(cast(GenerativeClassifier, estimator))
     model, statistics = estimator.fitted_.first.model, estimator.fitted_.first.statistics
     columns: list[Facts] = [
         {"name": column.name, "kind": column.shown_kind, "distribution": distribution}
@@ -191,7 +186,8 @@ def model_facts(estimator: OfClasses) -> Facts:
         columns[j]["probability"] = np.exp(log_marginal_of_codes(model, j)).T
         if column.is_binned:
             columns[j]["cuts"] = list(column.cuts or ())
-    nats = estimator.importance_.information if isinstance(estimator, Classifier) else mutual_information(model)
+    is_class = estimator.subject is Subject.CLASS
+    nats = estimator.importance_.increase if is_class else mutual_information(model)
     covariances = [
         facts
         for block, parameters in zip(model.blocks, model.parameters, strict=True)
@@ -202,7 +198,7 @@ def model_facts(estimator: OfClasses) -> Facts:
     ]
     return {
         "model": type(estimator).__name__,
-        "target": model.schema.target if isinstance(estimator, Classifier) else "component",
+        "target": model.schema.target if is_class else "component",
         "rows": None if statistics is None else float(statistics.weight.sum()),
         "classes": labels_of(estimator),
         "prior": np.exp(model.class_log_prior),
@@ -259,7 +255,7 @@ def pool_facts(estimator: GenerativeClassifier) -> Facts:
 
 def held_out_facts(estimator: OfClasses) -> Facts:
     """Return the sentences on held-out predictions that fit has printed; none of a model that keeps no figures."""
-    if not isinstance(estimator, Classifier):
+    if estimator.subject is not Subject.CLASS:
         return {"positive": None, "summary": []}
     found = kept_figures(estimator)
     one = None if found is None else found.of_interest
@@ -298,7 +294,7 @@ def _component_facts(estimator: OfClasses) -> list[Facts]:
 def _component_names(estimator: OfClasses) -> list[str]:
     """Return the name of each component: its class, with a number if the class has several components."""
     labels, of_class = labels_of(estimator), estimator.fitted_.first.model.of_class
-    if not isinstance(estimator, Classifier):
+    if estimator.subject is not Subject.CLASS:
         return [f"component {label}" for label in labels]
     if not of_class:
         return labels

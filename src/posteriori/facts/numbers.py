@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
-import polars as pl
 
 from posteriori.classifiers.generative_regressor import GenerativeRegressor, Regressor
 from posteriori.facts.model import Facts
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.model_selection.in_words import of_hundred
 from posteriori.regression.held_out import COVERAGE, scores_of_numbers
-from posteriori.regression.value import FittedRegression
-from posteriori.scoring.files import Part, RowPredictor
-from posteriori.scoring.out_of_range import OutOfRange
 from posteriori.support.formatting import escaped, number, shortened
 from posteriori.support.typing import Array
-from posteriori.tables import Batch
 
 _LONGEST = 32  # characters of a name
 _DIGITS = 3  # of an error in a sentence
@@ -76,18 +70,6 @@ def _written(value: float, digits: int = _DIGITS) -> str:
     return f"{magnitude:,.0f}" if 1000 <= abs(magnitude) < 1e15 else number(magnitude, digits)
 
 
-def number_predictor(estimator: Regressor, levels: Mapping[str, float]) -> RowPredictor:
-    """Return the predictor of rows of files: the mean, and quantiles at levels by the names of their columns."""
-    value, shares = cast(FittedRegression, estimator.fitted_), list(levels.values())
-
-    def predicted(batch: Batch) -> Part:
-        density = value.density(value.probability(batch))
-        columns = {"prediction": density.mean, **dict(zip(levels, density.quantile(shares).T, strict=True))}
-        return Part(pl.DataFrame(columns), batch.unseen, outside=OutOfRange.of(batch, value.ranges))
-
-    return RowPredictor(["prediction", *levels], estimator._source, predicted, value.schema, value.ranges)
-
-
 def number_members(estimator: Regressor) -> list[Facts]:
     """Return the weight and the held-out scores of each member, and last those of the pool; none of one model."""
     results = estimator.fitted_.results
@@ -96,9 +78,9 @@ def number_members(estimator: Regressor) -> list[Facts]:
 
 def number_importance(estimator: Regressor) -> Facts:
     """Return the feature importance, sorted: the increase of the CRPS if the column is missing; empty of one model."""
-    if not isinstance(estimator, GenerativeRegressor):
+    if not estimator.fitted_.has_importance:
         return {}
-    found, modelled = estimator.importance_, estimator.schema_.modelled
+    found, modelled = cast(GenerativeRegressor, estimator).importance_, estimator.schema_.modelled
     return {
         "importance": [
             {

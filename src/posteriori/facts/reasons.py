@@ -81,7 +81,7 @@ def with_reasons_of_numbers(estimator: Regressor, predictor: RowPredictor, n_rea
     kept = list(value.schema.modelled)
 
     def reasons(batch: Batch, predicted: pl.Series) -> pl.DataFrame:
-        found, cells = parts_of(lambda rows: value.density(value.probability(rows)), batch), decode(batch)[:, kept]
+        found, cells = parts_of(lambda rows: value.answer(rows).density, batch), decode(batch)[:, kept]
         texts = [[_text(value.schema.names[j], cell) for j, cell in zip(kept, row, strict=True)] for row in cells]
         return _frame(list(zip(texts, found.parts.tolist(), strict=True)), [found.base] * len(batch), n_reasons)
 

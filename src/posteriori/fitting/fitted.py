@@ -10,7 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from posteriori.fitting.held_out_figures import HeldOutFigures
 from posteriori.fitting.recipe import Recipe
 from posteriori.learning.importance import HeldOutRows, Importance
 from posteriori.model import GenerativeModel, Posterior
+from posteriori.model.answer import Answer, Categories
 from posteriori.model.class_priors import check_priors
 from posteriori.reading import TargetCuts
 from posteriori.scoring.fitted import FittedPosterior
@@ -26,7 +28,7 @@ from posteriori.scoring.rows import RowsToPredict
 from posteriori.statistics import ColumnRanges, JointStatistics, RowFingerprints, RowPosteriors
 from posteriori.support.checks import check_equal, check_numbers, check_share, require
 from posteriori.support.typing import Array
-from posteriori.tables import Column, Schema
+from posteriori.tables import Batch, Column, Schema
 from posteriori.tables.arrays import write_column
 
 _NO_TRACE = "the trace of log-likelihoods is not a list of numbers"
@@ -169,11 +171,31 @@ class FittedClasses(FittedValue):
     def parts(self) -> dict[str, Fitted]:
         """The models by their title in messages: this one, or the members of a pool."""
 
-    if TYPE_CHECKING:  # a field of pools, which a property of this class would hide
+    if TYPE_CHECKING:  # fields of pools, which properties of this class would hide
 
         @property
         def members(self) -> Mapping[str, Fitted]:
             """The members of a pool by name; empty for one model."""
+
+        @property
+        def weights(self) -> Mapping[str, float]:
+            """The weights of the members of a pool."""
+
+        @property
+        def skipped(self) -> Mapping[str, str]:
+            """Why candidates of a pool were left out."""
+
+        @property
+        def language_note(self) -> str | None:
+            """What is left out of a pool for a language."""
+
+        @property
+        def results(self) -> dict[str, list[Any]] | None:
+            """The cross-validated scores of the candidates of a pool."""
+
+        @property
+        def out_of_fold(self) -> Any:
+            """The held-out predictions that a pool keeps in this process; None for one model."""
 
     @property
     def first(self) -> Fitted:
@@ -184,6 +206,17 @@ class FittedClasses(FittedValue):
     def classes(self) -> Array:
         """The classes, (C,)."""
         return write_column(self.target)
+
+    @cached_property
+    def meaning(self) -> Categories:
+        """The classes, in their order if they have one."""
+        return Categories.of(self.target)
+
+    def answer(self, batch: Batch) -> Answer:
+        """Return p(y | x) of rows, (n, C), the classes in their order if they have one."""
+        posterior = self.posterior.posterior(batch)
+        order = list(self.target.order)
+        return Answer(self.target.name or "class", self.meaning, posterior[:, order] if order else posterior)
 
     @property
     def schema(self) -> Schema:
@@ -238,6 +271,9 @@ class Fitted(FittedClasses):
     def members(self) -> Mapping[str, Fitted]:
         """None: it is one model."""
         return {}
+
+    results = out_of_fold = language_note = None  # of pools
+    weights = skipped = cast(Any, MappingProxyType({}))
 
     @property
     def first(self) -> Fitted:

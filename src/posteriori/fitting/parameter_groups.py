@@ -99,6 +99,10 @@ class Labels(ParameterGroup):
         Model of wrong labels: the share of wrong labels, spread evenly over the other classes; or p(recorded |
         true), with one row (or one entry, by class) per true class; or "learn", which estimates it. Predictions are
         of the true class.
+    order : list of labels, optional
+        The classes as levels, from the lowest to the highest: answers then have a median level, intervals of levels and
+        the ranked probability score (`model.answer`). Default: the order of an ordered categorical of pandas or Arrow,
+        and of classes that a number was cut into; else none. `classes_` and probabilities do not depend on it.
 
     Notes
     -----
@@ -115,8 +119,10 @@ class Labels(ParameterGroup):
     unlabelled: Any = "error"
     unlabelled_weight: Any = 1.0
     label_noise: Any = None
+    order: Any = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "order": [None, list, tuple],
         "unlabelled": [object],
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"held_out"})],
         "label_noise": [None, Interval(Real, 0, 1, closed="left"), StrOptions({"learn"}), Mapping, "array-like"],

@@ -123,6 +123,8 @@ def first_rows(
         weight = check_weights(sample_weight, table.n_rows)
         schema = with_two_values(schema, table, schema.spread(columns), distributions, named, weight)
     target = _declared_classes(classes, labels, recipe.labels.unlabelled == "learn")
+    if recipe.labels.order is not None:
+        target = target.ordered_as(recipe.labels.order)
     places = schema.spread(columns)
     rows = _assemble(recipe, table, schema, places, labels, target, sample_weight, complete, counted)
     return replace(rows, source=with_counted_categories(rows.source))

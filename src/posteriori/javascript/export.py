@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import Traversable
 from importlib.resources import files
 from typing import Any
@@ -13,16 +13,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori import densities
-from posteriori.classifiers.classifier import Classifier
-from posteriori.classifiers.estimator import OfClasses
-from posteriori.classifiers.generative_regressor import Regressor
-from posteriori.classifiers.joint_model import JointModel
-from posteriori.classifiers.mixture import MixtureModel
+from posteriori.classifiers.estimator import Estimator, OfClasses
 from posteriori.javascript.joint import written_joint_model
 from posteriori.javascript.numbers import written_regressor
 from posteriori.javascript.values import MOST_NUMBERS, n_numbers, plain, written_array, written_cell, written_column
 from posteriori.kernels.loops.forests import ARITHMETIC, GEOMETRIC, SUM
 from posteriori.model import FactorWeights, GenerativeModel, Pool
+from posteriori.model.answer import Subject
 from posteriori.model_cost import Language, require_affordable_export
 from posteriori.networks import BayesianNetwork
 from posteriori.networks.classifier import NetworkClassifier
@@ -110,7 +107,7 @@ UNREAD |= {"trees", "geometric", "counts", "strengths", "smoothing"}
 _COMBINE = {ARITHMETIC: "arithmetic", GEOMETRIC: "geometric", SUM: "sum"}
 
 
-def to_javascript(model: OfClasses | Regressor | JointModel | BayesianNetwork) -> str:
+def to_javascript(model: Estimator | BayesianNetwork) -> str:
     """Return a model as JSON that the evaluator in JavaScript reads; see `javascript_evaluator`.
 
     Parameters
@@ -179,23 +176,26 @@ def page_json(content: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def javascript_object(model: OfClasses | Regressor | JointModel | BayesianNetwork) -> dict[str, Any]:
+def javascript_object(model: Estimator | BayesianNetwork) -> dict[str, Any]:
     """Return a model as the objects that `to_javascript` writes."""
     head = {"format": FORMAT, "posteriori": __version__}
-    if isinstance(model, BayesianNetwork):
-        return head | _network(model)
     if isinstance(model, NetworkClassifier):
         raise TypeError(
             "a classifier of a network is not written; write the network itself, which predicts all variables"
         )
-    if isinstance(model, Regressor):
-        return head | written_regressor(model)
-    if isinstance(model, JointModel):
-        return head | written_joint_model(model)
-    if not isinstance(model, Classifier | MixtureModel):
+    writers: dict[Subject | None, Callable[[Any], dict[str, Any]]] = {
+        Subject.CLASS: _classifier,
+        Subject.COMPONENT: _classifier,
+        Subject.NUMBER: written_regressor,
+        Subject.COLUMNS: written_joint_model,
+        Subject.VARIABLES: _network,
+    }
+    write = writers.get(getattr(model, "subject", None))
+    if write is None:
         raise TypeError(f"a {type(model).__name__} cannot be written; give a fitted classifier or a BayesianNetwork")
-    check_is_fitted(model)
-    return head | _classifier(model)
+    if model.subject is not Subject.VARIABLES:
+        check_is_fitted(model)
+    return {**head, **write(model)}
 
 
 def _classifier(estimator: OfClasses) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def _classifier(estimator: OfClasses) -> dict[str, Any]:
         "the model in JavaScript", "javascript", counts, "numbers", MOST_NUMBERS, "score by predict_to instead"
     )
     target, priors = estimator.target_, getattr(estimator, "priors", None)
-    is_mixture = isinstance(estimator, MixtureModel)
+    is_mixture = estimator.subject is Subject.COMPONENT
     n_classes = posterior.models[0].n_classes
     binned = {column.cuts for model in posterior.models for column in model.schema.columns if column.cuts is not None}
     cuts = {points: place for place, points in enumerate(sorted(binned))}  # members share many of them

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.joint_model import JointModel
 from posteriori.javascript.values import MOST_NUMBERS, written_array, written_column
@@ -31,7 +30,6 @@ def written_joint_model(model: JointModel) -> dict[str, Any]:
     sklearn.exceptions.NotFittedError
         The model is not fitted.
     """
-    check_is_fitted(model)
     value = model._value
     law = value.law
     name = type(model).__name__

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.generative_regressor import Regressor
 from posteriori.classifiers.sum_regressors import AdditiveRegressor
@@ -34,7 +33,6 @@ def written_regressor(model: Regressor) -> dict[str, Any]:
             f"a {type(model).__name__} has parts that a page or a script does not hold, such as similarities between "
             "rows; fit an AdditiveRegressor (posteriori fit --model additive)"
         )
-    check_is_fitted(model)
     value, found = model._value, model._value.found
     squares, filler = value.squares, found.design.filler
     n_features = len(squares.penalty)

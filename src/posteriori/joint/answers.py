@@ -97,11 +97,11 @@ def answer(law: Law, question: str) -> Any:
 
 def _distribution(law: Law, j: int, marginal: Array, given: Mapping[str, Any]) -> Any:
     """Return the density of a column of numbers, or the probability of each category."""
-    of_law = law.density(j, marginal).probability[0] if j in law.grids else marginal[0]
+    of_law = law.answer(j, marginal).probability[0] if j in law.grids else marginal[0]
     p, counts = of_law, law.counts(given, {j: None})
     if counts is not None and law.counted is not None:
         of_codes = law.believe(law.of_counted(counts.lacking)).given_others()[j]
-        of_lacking = law.density(j, of_codes).probability if j in law.grids else of_codes
+        of_lacking = law.answer(j, of_codes).probability if j in law.grids else of_codes
         p = counts.mixed(law.counted.shares(counts, j, len(p)), of_lacking, p)
     if j in law.grids:
         return PredictiveDensity(law.grids[j].cells, p[np.newaxis], law.schema.names[j])

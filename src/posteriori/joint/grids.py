@@ -8,10 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
+from posteriori.model.answer import Answer, Categories
 from posteriori.model.number_cells import NEAR, NumberCells
 from posteriori.regression.target_cells import cells_of, step_of
 from posteriori.support.checks import check_numbers, check_places, require
 from posteriori.support.typing import Array
+from posteriori.tables import Column
 
 _PSEUDO, _IN_OUTER = 1.0, 1.0  # rows spread over a bin by the width of its cells: for each with rows; in outermost bins
 
@@ -211,3 +213,11 @@ def _split(cells: NumberCells, cuts: Array) -> NumberCells:
         high = np.insert(high, g, max(ends[0], float(low[g])))
         cells = NumberCells(low, high, step)
     return cells
+
+
+def answer_of(column: Column, probability: Array, grid: NumberGrid | None) -> Answer:
+    """Return what the probabilities of the codes of a column mean: cells of numbers on a grid, or categories."""
+    if grid is not None:
+        return Answer(column.name, grid.cells, grid.probability(probability))
+    levels = list(column.order) or slice(None)
+    return Answer(column.name, Categories.of(column), probability[:, levels])

@@ -192,7 +192,7 @@ def by_law(value: FittedJoint, source: LabelledSource, lacks: Mapping[int, Array
 def _best(value: FittedJoint, j: int, probability: Array) -> Array:
     """Return the best cell of each row, a number or a code from 0 on, and how sure it is, (n, 2)."""
     if j in value.law.grids:
-        density = value.law.density(j, probability)
+        density = value.law.answer(j, probability).density
         return np.column_stack([density.mean, density.std])
     return np.column_stack([probability.argmax(axis=1), probability.max(axis=1)])
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from posteriori.joint.counting import CountedRows, GivenRows
 from posteriori.joint.findings import parts_of
-from posteriori.joint.grids import NumberGrid
+from posteriori.joint.grids import NumberGrid, answer_of
+from posteriori.model.answer import Answer
 from posteriori.model.beliefs import Beliefs, Tables, likelihood_of_codes
-from posteriori.model.predictive import PredictiveDensity
 from posteriori.support.checks import check_equal, require
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
@@ -117,10 +117,9 @@ class Law:
 
         return np.concatenate(self.in_blocks(len(batch), of_rows))
 
-    def density(self, column: int, probability: Array) -> PredictiveDensity:
-        """Return the density of a column of numbers, from the probabilities of its codes."""
-        grid = self.grids[column]
-        return PredictiveDensity(grid.cells, grid.probability(probability), self.schema.names[column])
+    def answer(self, column: int, probability: Array) -> Answer:
+        """Return what the probabilities of the codes of a column mean: categories, or cells of numbers."""
+        return answer_of(self.schema.columns[column], probability, self.grids.get(column))
 
 
 @dataclass(frozen=True)

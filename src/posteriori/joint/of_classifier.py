@@ -12,14 +12,15 @@ import numpy as np
 from posteriori.fitting.fitted import Fitted
 from posteriori.joint import answers
 from posteriori.joint.findings import Not, likelihood_if_any, likelihood_of, require_probability
-from posteriori.joint.grids import NumberGrid
+from posteriori.joint.grids import NumberGrid, answer_of
 from posteriori.joint.law import Law
 from posteriori.joint.questions import read_question
+from posteriori.model.answer import Answer
 from posteriori.model.beliefs import NoTablesError, Tables
 from posteriori.model.conditional import ColumnGivenOthers, cells_of_column, require_joint, within_bins
 from posteriori.model.generative_model import log_normalised
+from posteriori.model.number_cells import NumberCells
 from posteriori.model.posterior import draw_rows
-from posteriori.model.predictive import NumberCells, PredictiveDensity
 from posteriori.scoring.posterior import RowsOfDicts
 from posteriori.sources import LabelledSource
 from posteriori.support.checks import generator
@@ -225,19 +226,16 @@ class AskedModel:
         part = self.schema.columns[self.place(name)].part
         return part is not None and (not part.is_number or self.conditional(name).is_independent)
 
-    def conditionals(self, source: LabelledSource, name: str, y: Any) -> Any:
-        """Return the distribution of a column in rows; see `GenerativeEstimator.conditional`."""
+    def conditionals(self, source: LabelledSource, name: str, y: Any) -> Answer:
+        """Return the distribution of a feature in rows; see `OneModel.answer`."""
         j = self.place(name)
-        if j == len(self.schema.columns) - 1:
-            raise ValueError(f"{name!r} is the class, not a feature; predict_proba(X) has its probabilities")
         also = None if y is None else self._of_labels(y, source.table.n_rows)
 
         def of_batch(batch: Batch) -> Array:
             rows = slice(batch.start, batch.start + len(batch))
             return self.probabilities(name, batch, 0.0 if also is None else also[rows])
 
-        found = source.with_width(self.sizes[j]).map(of_batch)
-        return self.density(j, found) if j in self.grids else found
+        return self.answer_about(j, source.with_width(self.sizes[j]).map(of_batch))
 
     def _of_labels(self, y: Any, n: int) -> Array:
         """Return log p(label | z), (n, Z)."""
@@ -262,7 +260,7 @@ class AskedModel:
         """Return the density of numbers, or a dict of categories."""
         j = self.place(name)
         if j in self.grids:
-            return self.density(j, _possible(self.probabilities(name, *self.known(given))))
+            return self.answer_about(j, _possible(self.probabilities(name, *self.known(given)))).density
         categories = self.categories(j)
         if any(self._needs_single(one, finding) for one, finding in given.items()):
             return {one: self._probability({name: one}, given) for one in categories}
@@ -295,9 +293,9 @@ class AskedModel:
         is_class = self.place(name) == len(self.schema.columns) - 1
         return _is_several(finding) and not is_class and not self.conditional(name).is_independent
 
-    def density(self, j: int, of_codes: Array) -> PredictiveDensity:
-        """Return the density of a column of numbers in rows, from the probabilities of its codes."""
-        return PredictiveDensity(self.grids[j].cells, self.grids[j].probability(of_codes), self.schema.names[j])
+    def answer_about(self, j: int, of_codes: Array) -> Answer:
+        """Return what the probabilities of the codes of a column mean: categories, or cells of numbers."""
+        return answer_of(self.schema.columns[j], of_codes, self.grids.get(j))
 
     def categories(self, j: int) -> list[Any]:
         """Return the categories of a column, in the order of their codes."""

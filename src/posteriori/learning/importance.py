@@ -36,27 +36,27 @@ _MOST_KEPT = 1 << 23  # parameters of the models of all folds, 64 MB
 
 @dataclass(frozen=True)
 class GroupImportance:
-    """The information about the class, in nats per row, that is lost without several columns at once.
+    """What is added to the mean loss without several columns at once.
 
     Attributes
     ----------
     columns : tuple of str
         Columns that nearly determine each other, so that each alone may lose little.
-    information, standard_error : float
+    increase, standard_error : float
         As in `Importance`.
     n_rows : int
         The number of rows of the mean: fewer than for columns if predictions without the group take long.
     """
 
     columns: tuple[str, ...]
-    information: float
+    increase: float
     standard_error: float
     n_rows: int
 
     @property
     def is_certain(self) -> bool:
-        """Whether the information is greater than two standard errors."""
-        return self.information > max(2.0 * self.standard_error, 0.0)
+        """Whether the increase is greater than two standard errors."""
+        return self.increase > max(2.0 * self.standard_error, 0.0)
 
     def __str__(self) -> str:
         return listed([cell_text(name) for name in self.columns], 3)
@@ -64,30 +64,38 @@ class GroupImportance:
 
 @dataclass(frozen=True)
 class Importance:
-    """The information about the class, in nats per row, that a model's posterior loses without each column.
+    """What is added to the mean loss of rows without each column: log-loss of classes, CRPS of numbers.
+
+    Its ``repr`` is a table, the most important column first.
 
     Attributes
     ----------
     names : tuple of str (d)
         The columns.
-    information : ndarray (d,)
-        E[log p(y | x) − log p(y | x₋ⱼ)]. Negative if held-out rows are predicted better without the column.
+    increase : ndarray (d,)
+        Of classes E[log p(y | x) − log p(y | x₋ⱼ)], in nats per row: the information that the posterior loses. Of
+        numbers E[crps(y | x₋ⱼ) − crps(y | x)], in units of the target. 0 for ignored columns. Negative if held-out rows
+        are predicted better without the column.
     standard_error : ndarray (d,)
-        Standard error of that mean. Of held-out rows it includes what other training rows would change.
+        That of the mean over the rows. Of held-out rows it includes what other training rows would change.
     n_rows : int
         The number of rows of the mean.
     held_out : bool
-        Whether these are rows that the model was not trained on. Otherwise they were drawn from the model.
+        Whether these are rows that the model was not trained on. Otherwise they are training rows, or were drawn from
+        the model.
     groups : tuple of GroupImportance
-        What is lost without all columns of a group: those that nearly determine each other in these rows, as the rank
-        correlation of numbers is 0.95 or more, or the mutual information of other columns 0.8 of their entropy.
+        What is added without all columns of a group: those that nearly determine each other in these rows, as the rank
+        correlation of numbers is 0.95 or more, or the mutual information of other columns 0.8 of their entropy. Of
+        classes only.
+    crps : float, optional
+        Of numbers: the mean score with all columns.
 
     Notes
     -----
-    Mutual information I(x_j; y) differs: it considers each column alone. Here, columns that carry the same information
-    replace each other, so that the loss of one of them may be small; their group tells what they say together.
-    Permutation importance differs: it evaluates the model on rows that cannot occur. A pool keeps the weights that it
-    has for the whole row, so that a column of noise loses nothing.
+    A hidden column is integrated out; no cell is shuffled, so that no row is judged that cannot occur, as in
+    permutation importance. Mutual information I(x_j; y) considers each column alone; here, columns that carry the same
+    information replace each other, so that the increase of one of them may be small, and their group tells what they
+    say together. A pool keeps the weights that it has for the whole row, so that a column of noise adds nothing.
 
     The variance of a mean over n rows in K folds is that of independent rows times 1 + n/m, where m is the number of
     training rows of a fold: the models of the folds are no fixed ones, and share training rows.
@@ -100,38 +108,47 @@ class Importance:
     """
 
     names: tuple[str, ...]
-    information: Array
+    increase: Array
     standard_error: Array
     n_rows: int
     held_out: bool
     groups: tuple[GroupImportance, ...] = ()
+    crps: float | None = None
+
+    @property
+    def order(self) -> list[int]:
+        """The positions of the columns, the most important first."""
+        return [int(j) for j in np.argsort(-self.increase, kind="stable")]
 
     @property
     def ranked(self) -> tuple[GroupImportance, ...]:
         """Every column, and every group of columns, the most important first; a column is a group of one."""
-        columns = zip(self.names, self.information.tolist(), self.standard_error.tolist(), strict=True)
-        each = [GroupImportance((name,), nats, error, self.n_rows) for name, nats, error in columns]
-        return tuple(sorted([*each, *self.groups], key=lambda one: -one.information))
+        columns = zip(self.names, self.increase.tolist(), self.standard_error.tolist(), strict=True)
+        each = [GroupImportance((name,), increase, error, self.n_rows) for name, increase, error in columns]
+        return tuple(sorted([*each, *self.groups], key=lambda one: -one.increase))
 
     def __repr__(self) -> str:
-        rows = f"{self.n_rows:,} {'held-out rows' if self.held_out else 'rows drawn from the model'}"
-        ranked = self.ranked
-        cells = [(str(one), f"{one.information:.4f} ± {one.standard_error:.4f}") for one in ranked[:_MOST_LISTED]]
-        wide, long = (max(len(cell[k]) for cell in cells) for k in (0, 1))
+        ranked, of_numbers = self.ranked, self.crps is not None
+        width = "{:.4g} ± {:.2g}" if of_numbers else "{:.4f} ± {:.4f}"
+        cells = [(str(one), width.format(one.increase, one.standard_error)) for one in ranked[:_MOST_LISTED]]
+        wide, long = (max((len(cell[k]) for cell in cells), default=0) for k in (0, 1))
         lines = [f"{name:{wide}}  {shown:>{long}}" for name, shown in cells]
         more = len(ranked) - len(lines)
         end = [f"… and {more:,} more columns"] if more else []
-        return "\n".join([f"Importance: nats per row that are lost without each column ({rows})", *lines, *end])
+        others = "training rows" if of_numbers else "rows drawn from the model"
+        rows = f"{self.n_rows:,} {'held-out rows' if self.held_out else others}"
+        what = f"what is added to a CRPS of {self.crps:.4g}" if of_numbers else "nats per row that are lost"
+        return "\n".join([f"Importance: {what} without each column ({rows})", *lines, *end])
 
     def check_against(self, n_columns: int) -> None:
         """Raise ValueError unless there is one number for each of `n_columns` columns."""
         require(len(self.names) == n_columns, "the importance is of other columns")
-        check_numbers("the importance of columns", self.information, (n_columns,), -np.inf, np.inf)
+        check_numbers("the importance of columns", self.increase, (n_columns,), -np.inf, np.inf)
         check_numbers("the standard errors of importance", self.standard_error, (n_columns,), 0.0, np.inf)
         for group in self.groups:
             known = len(group.columns) > 1 and set(group.columns) <= set(self.names)
             require(known, "the importance is of groups of other columns")
-            check_numbers("the importance of a group", np.array([group.information]), (1,), -np.inf, np.inf)
+            check_numbers("the importance of a group", np.array([group.increase]), (1,), -np.inf, np.inf)
             check_numbers("the standard error of a group", np.array([group.standard_error]), (1,), 0.0, np.inf)
 
 

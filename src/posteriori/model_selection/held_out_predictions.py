@@ -371,7 +371,7 @@ def out_of_fold(
     Rows without label train the models of all folds. They are not evaluated and not returned. With
     ``unlabelled_weight="held_out"`` one weight is chosen on all labelled rows, for all folds.
 
-    The estimator's `importance_.information` is measured on at most 2,000 of the held-out rows.
+    The estimator's `importance_.increase` is measured on at most 2,000 of the held-out rows.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Literal, Self
 
+from posteriori.model.answer import Subject
 from posteriori.networks.causal.adjustment import AdjustmentSets, adjustment_sets
 from posteriori.networks.causal.identification import Identification, causal_effect, identify
 from posteriori.networks.classifier import NetworkClassifier
@@ -102,6 +103,8 @@ class BayesianNetwork:
     >>> round(net.probability({"burglary": "yes"}, given={"alarm": "rings", "earthquake": "yes"}), 4)
     0.032
     """
+
+    subject = Subject.VARIABLES
 
     save = Elsewhere("use po.save(net, path), or po.write_network(net, path) for other formats")
     impute = Elsewhere("net.marginals(table) has p(variable | the known cells) of every row")

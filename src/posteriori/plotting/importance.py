@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from posteriori.model.answer import Subject
 from posteriori.plotting.canvas import GREY, INK, PALETTE, open_axes
-from posteriori.regression.importance import NumberImportance
 from posteriori.support.formatting import shorten
 
 if TYPE_CHECKING:
@@ -58,15 +58,13 @@ def plot_feature_information(
     if most < 1:
         raise ValueError(f"most is {most}; draw at least one feature")
     found = model.importance_
-    if isinstance(found, NumberImportance):
-        order = [j for j in found.order if j in model.schema_.modelled][:most]
-        names, mean, error = [found.names[j] for j in order], found.increase[order], found.standard_error[order]
+    of_numbers, modelled = model.subject is Subject.NUMBER, {model.schema_.names[j] for j in model.schema_.modelled}
+    chosen = [one for one in found.ranked if not of_numbers or modelled.issuperset(one.columns)][:most]
+    names = [str(one) for one in chosen]
+    mean, error = (np.array([getattr(one, name) for one in chosen]) for name in ("increase", "standard_error"))
+    added = "log-loss added without the column (nats)"
+    if of_numbers:
         added = f"CRPS added without the column (units of {shorten(model.target_.name)})"
-    else:
-        chosen = found.ranked[:most]
-        names = [str(one) for one in chosen]
-        mean, error = (np.array([getattr(one, name) for one in chosen]) for name in ("information", "standard_error"))
-        added = "log-loss added without the column (nats)"
     ax = open_axes(ax, height=0.9 + 0.28 * len(names))
     positions = np.arange(len(names))
     ax.barh(positions, mean, 0.72, color=PALETTE[0], alpha=0.85)

@@ -16,7 +16,6 @@ from posteriori.model import Posterior
 from posteriori.plotting.canvas import INK, class_colours, class_names, draw_legend, open_axes
 from posteriori.plotting.effects import plot_posterior_along
 from posteriori.plotting.reading import Feature, class_numbers, given_class_numbers, posterior_of
-from posteriori.pool.value import FittedPool
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, quote
 
@@ -345,7 +344,7 @@ def _gaussian_of(model: Classifier) -> tuple[Any, str]:
     """Return the model, or for a pool its Gaussian member of greatest weight, and a title that names the member."""
     check_is_fitted(model)
     value = model.fitted_
-    if not isinstance(value, FittedPool):
+    if not value.members:
         return model, ""
     members = value.members
     gaussian = [name for name, one in members.items() if one.recipe.family is GaussianDiscriminant]

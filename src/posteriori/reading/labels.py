@@ -109,6 +109,7 @@ class LabelColumn:
         if isinstance(self.table, LazyTable):
             return replace(self, table=self.table.cells(self.position), position=0).infer(holds_code)
         column = self.table.column(self.position, categorical=True)
+        levels = column.categories if column.dtype == "ordered" or are_intervals(column.categories) else ()
         if column.declared or column.kinds == {"booleans"}:
             column = self._observed(column)
         if holds_code and self.code is not None and self.code not in column.lookup:
@@ -130,7 +131,7 @@ class LabelColumn:
         if not column.categories:
             raise ValueError("every label is missing; at least one row of each class must be labelled")
         warn_of_spellings(column.categories)
-        return column
+        return column.ordered_as(levels) if levels else column
 
     def _observed(self, column: Column) -> Column:
         """Return the column without the categories that occur in no row."""

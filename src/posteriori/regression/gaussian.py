@@ -11,7 +11,7 @@ import numpy as np
 
 from posteriori.fitting.recipe import Recipe
 from posteriori.learning.equal_rows import merged_weight
-from posteriori.model.predictive import NumberCells
+from posteriori.model.predictive import NumberCells, PredictiveDensity
 from posteriori.pool.parameters import Data
 from posteriori.reading import check_weights, read_labels
 from posteriori.regression.held_out import MOST_PREDICTED, HeldOutNumbers
@@ -117,7 +117,7 @@ def _with_held_out(value: FittedGaussian, rows: NumberRows, without: Sequence[Pr
             share = _share_with(found, rows.y[of_fold], rows.weight[of_fold] * rows.unit, -1.0)
             others = replace(found, sums=sums, share=share)
             probability[places] = others.student_probability(rows.batch.rows(chosen[places]))
-    density = value.density(probability)
+    density = PredictiveDensity(value.cells, probability, value.target.name)
     held_out = HeldOutNumbers(density, rows.y[chosen], rows.weight[chosen] * rows.unit, rows.folded.places[chosen])
     (one,) = found.locations
     results: dict[str, list[Any]] = {"member": [one.name], **{name: [score] for name, score in held_out.scores.items()}}

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from posteriori.learning.importance import Importance
 from posteriori.model import Pool
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.regression.explanation import Predict, with_hidden
 from posteriori.regression.held_out_members import FoldMembers
-from posteriori.support.checks import check_numbers, require
 from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
@@ -19,83 +19,10 @@ MOST_ROWS = 1000
 _FEWEST_ROWS = 100
 _MOST_PREDICTED = 5000  # rows with a hidden column: at most a quarter of the time of a fit
 _MOST_KEPT = 1 << 24  # sums of products of all folds, 128 MB
-_MOST_LISTED = 30  # columns
 _ROUNDING = 1e-12  # relative
 
 
-@dataclass(frozen=True)
-class NumberImportance:
-    """The increase of the continuous ranked probability score (CRPS) when a column is hidden, in units of the target.
-
-    Its ``repr`` is a table, the most important column first.
-
-    Attributes
-    ----------
-    names : tuple of str (d)
-        The columns.
-    increase : ndarray (d,)
-        E[crps(y | x₋ⱼ) − crps(y | x)]; 0 for ignored columns. Negative if rows are predicted better without the column.
-    standard_error : ndarray (d,)
-        That of the mean over the rows. Of held-out rows it includes what other training rows would change.
-    crps : float
-        The mean score with all columns.
-    n_rows : int
-        The number of rows of the mean.
-    held_out : bool
-        Whether these are rows that the model was not trained on.
-
-    Notes
-    -----
-    A hidden column is integrated out; no cell is shuffled, so that no row is judged that cannot occur. Columns that
-    carry the same information replace each other, so that the increase of each of them may be small. A pool keeps the
-    weights that it has for the whole row, so that a column of noise adds nothing.
-
-    The variance of a mean over n rows in K folds is that of independent rows times 1 + n/m, where m is the number of
-    training rows of a fold: the models of the folds are no fixed ones, and share training rows.
-
-    References
-    ----------
-    Covert, Lundberg & Lee, Understanding global feature contributions with additive importance measures, NeurIPS 33
-    (2020), on removing features by marginalising them. Nadeau & Bengio, Inference for the generalization error, Machine
-    Learning 52 (2003), on the variance.
-    """
-
-    names: tuple[str, ...]
-    increase: Array
-    standard_error: Array
-    crps: float
-    n_rows: int
-    held_out: bool
-
-    @property
-    def order(self) -> list[int]:
-        """The positions of the columns, the most important first."""
-        return [int(j) for j in np.argsort(-self.increase, kind="stable")]
-
-    def __repr__(self) -> str:
-        rows = f"{self.n_rows:,} {'held-out' if self.held_out else 'training'} rows"
-        shown = self.order[:_MOST_LISTED]
-        cells = [(self.names[j], f"{self.increase[j]:.4g} ± {self.standard_error[j]:.2g}") for j in shown]
-        wide, long = (max((len(cell[k]) for cell in cells), default=0) for k in (0, 1))
-        more = len(self.names) - len(shown)
-        return "\n".join(
-            [
-                f"Importance: what is added to a CRPS of {self.crps:.4g} without each column ({rows})",
-                *(f"{name:{wide}}  {text:>{long}}" for name, text in cells),
-                *([f"… and {more:,} more columns"] if more else []),
-            ]
-        )
-
-    def check_against(self, n_columns: int) -> None:
-        """Raise ValueError unless there is one number for each of `n_columns` columns."""
-        require(len(self.names) == n_columns, "the importance is of other columns")
-        check_numbers("the importance of columns", self.increase, (n_columns,), -np.inf, np.inf)
-        check_numbers("the standard errors of importance", self.standard_error, (n_columns,), 0.0, np.inf)
-
-
-def importance_of(
-    predict: Predict, batch: Batch, y: Array, weight: Array, *, held_out: bool = False
-) -> NumberImportance:
+def importance_of(predict: Predict, batch: Batch, y: Array, weight: Array, *, held_out: bool = False) -> Importance:
     """Return the increase of the score of some rows when each column is hidden.
 
     Parameters
@@ -117,7 +44,7 @@ def importance_of(
         added[np.abs(added) < _ROUNDING * np.abs(whole)] = 0.0  # it depends on the number of rows
         increase[columns] = added @ share
         error[columns] = np.sqrt((added - increase[columns, np.newaxis]) ** 2 @ share**2)
-    return NumberImportance(schema.names, increase, error, float(share @ whole), len(batch), held_out)
+    return Importance(schema.names, increase, error, len(batch), held_out, crps=float(share @ whole))
 
 
 def most_rows(n_columns: int) -> int:
@@ -153,7 +80,7 @@ class HeldOutRows:
         locations = self.folds.whole.locations
         return len(self.folds.without) * sum(len(one.penalty) ** 2 for one in locations) > _MOST_KEPT
 
-    def importance(self) -> NumberImportance:
+    def importance(self) -> Importance:
         """Return the increase of the score when each column is hidden, each row by the members without its fold."""
         cells, every = self.folds.whole.cells, np.arange(len(self.pool.weight))
         parts, n_folds = self.pool.parts(self.batch), len(self.folds.without)

@@ -12,10 +12,12 @@ import numpy as np
 from posteriori.densities import RandomTrees
 from posteriori.densities.random_trees import RandomTreesParameters
 from posteriori.fitting.fitted import FittedValue
+from posteriori.learning.importance import Importance
 from posteriori.model import Pool, clip_log_posteriors
-from posteriori.model.predictive import NumberCells, PredictiveDensity
+from posteriori.model.answer import Answer
+from posteriori.model.number_cells import NumberCells
 from posteriori.regression.held_out import HeldOutNumbers
-from posteriori.regression.importance import HeldOutRows, NumberImportance
+from posteriori.regression.importance import HeldOutRows
 from posteriori.regression.members import Members
 from posteriori.scoring.rows import RowsToPredict
 from posteriori.statistics import ColumnRanges
@@ -29,6 +31,7 @@ from posteriori.tables import Batch, Schema
 class FittedNumbers(FittedValue):
     """The result of a fit to a target of numbers: a density over the cells of the target."""
 
+    has_importance = False  # of columns, in held-out rows
     of_columns: Schema
     # cross-validated scores of the members of a pool, and of the pool, or of one model; empty after updates
     results: dict[str, list[Any]] = field(default_factory=dict, kw_only=True)
@@ -39,18 +42,23 @@ class FittedNumbers(FittedValue):
     def cells(self) -> NumberCells:
         """The cells of the target."""
 
+    @property
+    def meaning(self) -> NumberCells:
+        """The cells of the target."""
+        return self.cells
+
     @abstractmethod
     def probability(self, batch: Batch, n_jobs: int | None = 1) -> Array:
         """Return the probability of each cell of the target, (n, G)."""
+
+    def answer(self, batch: Batch, n_jobs: int | None = 1) -> Answer:
+        """Return p(y | x) of rows."""
+        return Answer(self.target.name, self.cells, self.probability(batch, n_jobs))
 
     @property
     @abstractmethod
     def ranges(self) -> ColumnRanges:
         """Ranges of the columns in the training rows."""
-
-    def density(self, probability: Array) -> PredictiveDensity:
-        """Return densities of the target from the probabilities of its cells."""
-        return PredictiveDensity(self.cells, probability, self.target.name)
 
     @property
     def schema(self) -> Schema:
@@ -74,10 +82,11 @@ class FittedRegression(FittedNumbers):
     A cell of the target is to this pool what a class is to one of classifiers.
     """
 
+    has_importance = True
     members: Members
     pool: Pool
     joint_trees: RandomTreesParameters  # p(x) by the trees of the neighbours
-    importance: NumberImportance | None = field(default=None, kw_only=True)
+    importance: Importance | None = field(default=None, kw_only=True)
     held_out: HeldOutRows | None = field(default=None, kw_only=True)  # of which it is computed on first access
 
     @property

@@ -17,8 +17,8 @@ from posteriori.facts.members import main_member
 from posteriori.fitting.fitted import Fitted
 from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.model import GenerativeModel
+from posteriori.model.answer import Subject
 from posteriori.model_selection.held_out_predictions import HeldOut
-from posteriori.pool.value import FittedPool
 from posteriori.reading import read_labels, read_table
 from posteriori.reading.known_columns import KnownColumns
 from posteriori.support.formatting import cell_text
@@ -58,8 +58,7 @@ class ReportData:
 
     def of_held_out_rows(self, out_of_fold: Any) -> ReportData:
         """Return the rows with labels where predictions are given, or the fit of a pool has made some: of a part."""
-        value = self.estimator.fitted_
-        made = value.out_of_fold if out_of_fold is None and isinstance(value, FittedPool) else out_of_fold
+        made = self.estimator.fitted_.out_of_fold if out_of_fold is None else out_of_fold
         place = made.place if isinstance(made, HeldOut) else None
         if place is None or len(place) >= len(self.labelled) or place.max() >= len(self.components):
             return self
@@ -134,7 +133,7 @@ def check_classifier(estimator: Classifier) -> tuple[str | None, Fitted]:
         The estimator is not a classifier of this library.
     """
     check_is_fitted(estimator)
-    if not isinstance(estimator, Classifier):
+    if getattr(estimator, "subject", None) is not Subject.CLASS:
         raise TypeError(
             f"a {type(estimator).__name__} cannot be reported on; give a classifier or regressor of posteriori"
         )

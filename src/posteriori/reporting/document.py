@@ -8,14 +8,13 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.estimator import Estimator
-from posteriori.classifiers.generative_regressor import Regressor
-from posteriori.classifiers.joint_model import JointModel
 from posteriori.classifiers.training_record import chosen_class
 from posteriori.facts.columns import ColumnFacts, facts_of_rows
+from posteriori.model.answer import Subject
 from posteriori.model_selection import HeldOut
 from posteriori.pool.value import FittedPool
 from posteriori.reading import read_table
@@ -109,7 +108,7 @@ class Report(HtmlPage):
 
 
 def report(
-    estimator: Classifier | Regressor | JointModel,
+    estimator: Any,
     X: Any,
     y: Any = None,
     path: str | os.PathLike[str] | None = None,
@@ -214,10 +213,11 @@ def report(
         raise FileNotFoundError(
             f"there is no folder {str(Path(path).parent)!r} to write the report in; create it first"
         )
+    subject = getattr(estimator, "subject", None)
     of_classes = {"out_of_fold": out_of_fold, "against": against, "explorer": explorer, "positive": positive}
-    if isinstance(estimator, Regressor):
+    if subject is Subject.NUMBER:
         _refuse_given("a regressor", of_classes)
-    if isinstance(estimator, JointModel):
+    if subject is Subject.COLUMNS:
         _refuse_given("a joint model", {"y": y, **of_classes})
     if explorer is not None:
         check_address(explorer)
@@ -229,9 +229,9 @@ def report(
     with each_once():
         if isinstance(y, str):  # is no feature, as X shows
             warnings.filterwarnings("ignore", re.escape(f"X has {quote([y])}, which "))
-        if isinstance(estimator, JointModel):
+        if subject is Subject.COLUMNS:
             written = _joint_report(estimator, X, title)
-        elif isinstance(estimator, Regressor):
+        elif subject is Subject.NUMBER:
             written = _number_report(estimator, X, y, title)
         elif against is None:
             written = _model_report(estimator, X, y, out_of_fold, explorer, positive, title)
@@ -269,7 +269,7 @@ def _refuse_given(kind: str, given: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} is not used in a report on {kind}; remove it")
 
 
-def _joint_report(estimator: JointModel, X: Any, title: str | None) -> Report:
+def _joint_report(estimator: Any, X: Any, title: str | None) -> Report:
     subject = JointReport.of(estimator, X)
     facts = facts_of_rows(estimator, subject.X)
     title = title or f"{type(estimator).__name__}: what columns tell about each other"
@@ -277,7 +277,7 @@ def _joint_report(estimator: JointModel, X: Any, title: str | None) -> Report:
     return Report(title, str(page(title, joint_summary(subject, facts), sections, _footer(estimator, JOINT_WORDS))))
 
 
-def _number_report(estimator: Regressor, X: Any, y: Any, title: str | None) -> Report:
+def _number_report(estimator: Any, X: Any, y: Any, title: str | None) -> Report:
     subject = NumberReport.of(estimator, X, y)
     facts = facts_of_rows(estimator, X)
     title = title or f"{type(estimator).__name__}: predicting {subject.target}"
@@ -321,10 +321,10 @@ def _sections(
     value = subject.estimator.fitted_
     yield table_section(subject, facts)
     yield scores_section(subject, evaluated)
-    if isinstance(value, FittedPool):
-        if value.results is not None:
-            yield candidates_section(value.results, value.skipped)
-        yield weights_section(value.weights, value.bias, value.classes.tolist())
+    if value.results is not None:
+        yield candidates_section(value.results, value.skipped)
+    if value.members:
+        yield weights_section(value.weights, cast(FittedPool, value).bias, value.classes.tolist())
     yield calibration_section(subject, evaluated)
     yield confusion_section(subject, evaluated)
     yield thresholds_section(subject, evaluated)

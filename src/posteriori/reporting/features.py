@@ -94,17 +94,17 @@ def features_section(subject: ReportData, importance: Importance) -> Section:
         "negative value means that the rows were predicted better without the column. The longest bar is the largest "
         f"value. The figures show the {drawn} in each class."
     )
-    nats = importance.information
+    nats = importance.increase
     modelled = np.array(subject.estimator.schema_.modelled)
     order = modelled[np.argsort(-nats[modelled], kind="stable")]
     names = {subject.estimator.schema_.names[j]: subject.names[j] for j in order}
     entries = [one for one in importance.ranked if names.keys() >= {*one.columns}]
-    greatest = max([1e-300, *(one.information for one in entries)])
+    greatest = max([1e-300, *(one.increase for one in entries)])
     rows = [
         [
             listed([names[name] for name in one.columns], 3),
-            f"{fixed(one.information)} ± {one.standard_error:.3f}",
-            bar(max(one.information, 0.0) / greatest),
+            f"{fixed(one.increase)} ± {one.standard_error:.3f}",
+            bar(max(one.increase, 0.0) / greatest),
         ]
         for one in entries[:_MOST_BARS]
     ]
@@ -157,7 +157,7 @@ def _has_effects(subject: ReportData) -> bool:
 
 def _of_column(subject: ReportData, j: int, batch: Batch, components: Array, importance: Importance) -> Html:
     column = subject.model.schema.columns[j]
-    caption = joined([element("strong", column.name), f": importance {fixed(importance.information[j])} nats"])
+    caption = joined([element("strong", column.name), f": importance {fixed(importance.increase[j])} nats"])
     if _has_effects(subject):
         label = f"Effect and density of {column.name} in each class of {subject.target}"
         drawn = ColumnChart.of(subject.estimator, j, batch, components).written(label)

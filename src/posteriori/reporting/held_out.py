@@ -15,7 +15,6 @@ from posteriori.classifiers.training_record import record_of, share_of_seen_rows
 from posteriori.learning.importance import Importance
 from posteriori.model_selection import HeldOut
 from posteriori.model_selection import out_of_fold as cross_validate
-from posteriori.pool.value import FittedPool
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.markup import percent
 from posteriori.support.typing import Array
@@ -35,8 +34,7 @@ def predict_held_out(subject: ReportData, out_of_fold: Any = None) -> HeldOut:
     """
     estimator, rows = subject.estimator, subject.labelled
     if out_of_fold is None:
-        value = estimator.fitted_
-        of_fit = value.out_of_fold if isinstance(value, FittedPool) else None
+        of_fit = estimator.fitted_.out_of_fold
         out_of_fold = _kept(subject) if of_fit is None else replace(of_fit, estimator=estimator)
     if out_of_fold is None and estimator.fitted_.members:
         raise ValueError("this pool has no out-of-fold predictions; give that as out_of_fold")

@@ -162,7 +162,7 @@ class JointReport:
         one, law, name = self.batch.rows(np.array([row])), self.law, self.model.schema_.names[j]
         given = law.of_others(one, j)
         if j in law.grids:
-            density = law.density(j, given)
+            density = law.answer(j, given).density
             expected = f"{number(density.mean[0])} ± {number(density.std[0], 3)}"
         else:
             best = int(given[0].argmax())

@@ -10,12 +10,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.estimator import Estimator
-from posteriori.classifiers.generative_regressor import GenerativeRegressor, Regressor
+from posteriori.classifiers.generative_regressor import Regressor
+from posteriori.learning.importance import Importance
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.plotting.reading import cells_of
 from posteriori.reading import read_labels, read_table
 from posteriori.regression.held_out import COVERAGE, HeldOutNumbers
-from posteriori.regression.importance import MOST_ROWS, NumberImportance, importance_of
+from posteriori.regression.importance import MOST_ROWS, importance_of
 from posteriori.regression.rows import numbers_of
 from posteriori.sources.table_source import warn_of_unseen
 from posteriori.support.formatting import cell_text, count, plural
@@ -101,14 +102,15 @@ class NumberReport:
         return np.sort(np.random.default_rng(0).permutation(n)[:most])
 
     @cached_property
-    def importance(self) -> NumberImportance:
+    def importance(self) -> Importance:
         """The increase of the score when a column is hidden: that of held-out rows, if these rows were held out."""
-        if self.held_out and isinstance(self.model, GenerativeRegressor):
-            return self.model.importance_
+        if self.held_out and self.model.fitted_.has_importance:
+            importance: Importance = self.model.importance_  # type: ignore[attr-defined]  # of a pool
+            return importance
         some, value = self.sampled(MOST_ROWS), self.model.fitted_
 
         def predict(batch: Batch) -> PredictiveDensity:
-            return value.density(value.probability(batch, self.model.n_jobs))
+            return value.answer(batch, self.model.n_jobs).density
 
         return importance_of(predict, self.batch.rows(some), self.predicted.y[some], self.predicted.weight[some])
 

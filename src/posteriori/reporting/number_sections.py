@@ -308,5 +308,5 @@ def number_effect(subject: NumberReport, column: int, cells: Array) -> Array:
     some = subject.batch.rows(evenly(len(subject.batch), _EFFECT_ROWS))
     usual = known[evenly(len(known), _USUAL)]
     each = with_cells(some, column, np.concatenate([cells, usual]))
-    mean = value.density(value.probability(each, subject.model.n_jobs)).mean.reshape(-1, len(some)).T
+    mean = value.answer(each, subject.model.n_jobs).density.mean.reshape(-1, len(some)).T
     return np.asarray(mean[:, : len(cells)] - mean[:, len(cells) :].mean(axis=1, keepdims=True))

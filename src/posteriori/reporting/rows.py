@@ -293,7 +293,7 @@ def explained_section(subject: ReportData, evaluated: HeldOut, explorer: str | N
     ruled = explanation if subject.lens_name is None else estimator_of(subject.main_member).explain(X)
     batch = read_batch(subject.estimator, X)
     usual = read_batch(subject.estimator, take_rows(subject.X, subject.sampled(_USUAL_ROWS)))
-    importance = importance_of(subject, evaluated).information
+    importance = importance_of(subject, evaluated).increase
     modelled = np.array(subject.estimator.schema_.modelled)
     columns = modelled[np.argsort(-importance[modelled], kind="stable")][:_MOST_CHANGED].tolist()
     links = case_links(subject.estimator, X, range(len(examples)), explorer)

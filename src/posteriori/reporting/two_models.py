@@ -237,8 +237,8 @@ def _importance_section(both: TwoModels) -> Section:
     found: list[dict[str, float]] = []
     for model in (one.estimator for one in both.models):
         importance = model.importance_
-        nats = {model.schema_.names[j]: float(importance.information[j]) for j in model.schema_.modelled}
-        found.append(nats | {str(one): one.information for one in importance.groups})
+        nats = {model.schema_.names[j]: float(importance.increase[j]) for j in model.schema_.modelled}
+        found.append(nats | {str(one): one.increase for one in importance.groups})
     names = sorted({*found[0], *found[1]}, key=lambda name: -max(one.get(name, 0.0) for one in found))
     greatest = max([1e-300, *(value for one in found for value in one.values())])
     rows = []

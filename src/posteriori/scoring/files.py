@@ -6,10 +6,10 @@ import gzip
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from errno import EIO
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,8 @@ import numpy as np
 import polars as pl
 
 from posteriori import kernels
+from posteriori.model.answer import Answer, Meaning
+from posteriori.model.number_cells import NumberCells
 from posteriori.reading import Scan
 from posteriori.reading.dialects import SEPARATORS
 from posteriori.reading.scanning import format_of
@@ -46,16 +48,18 @@ _PATIENCE = 0.1  # seconds until one thread asks whether the other has ended
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ResultColumns:
     """The columns of predictions beside the predicted class."""
 
     proba: bool = False  # p(y | x) of each class
+    levels: Mapping[str, float] = field(default_factory=dict)  # of numbers: quantiles by the names of their columns
     strangeness: bool = False  # log p(x) and its rank among rows drawn from the model (`Strangeness`)
     decision: Decision | None = None  # the rule that predicts; default the most probable class
     limit: Array | None = None  # (C,): 1 − p(y | x) up to which a class is in the set of a row
 
 
-_CLASS_ONLY = Wanted()
+_CLASS_ONLY = ResultColumns()
+INTERVAL = {"prediction_low": 0.05, "prediction_high": 0.95}  # beside a predicted number
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ class RowPredictor:
     classes: str = "class"  # the kind that may be unable to produce a row
 
     @classmethod
-    def of_classes(cls, fitted: FittedPosterior, wanted: Wanted = _CLASS_ONLY) -> RowPredictor:
+    def of_classes(cls, fitted: FittedPosterior, wanted: ResultColumns = _CLASS_ONLY) -> RowPredictor:
         """Return the predictor of classes."""
         columns = ["prediction", *(map(probability_column, fitted.labels) if wanted.proba else ())]
         columns += ["set", "set_size"] if wanted.limit is not None else []
@@ -88,6 +92,39 @@ class RowPredictor:
         of_batch = _of_batch(fitted, wanted)
         classes = "component" if fitted.is_mixture else "class"
         return cls(columns, fitted.source, of_batch, fitted.schema, fitted.ranges, classes)
+
+    @classmethod
+    def of_answers(
+        cls,
+        answer: Callable[[Batch], Answer],
+        meaning: Meaning,
+        source: Callable[[Any], LabelledSource],
+        schema: Schema,
+        ranges: ColumnRanges | None,
+        wanted: ResultColumns,
+    ) -> RowPredictor:
+        """Return the predictor of a column by the answers about each batch: a number, or one of categories."""
+        if isinstance(meaning, NumberCells):
+            columns, labels = ["prediction", *wanted.levels], []
+        else:
+            labels = list(meaning.labels)
+            columns = ["prediction", *(map(probability_column, labels) if wanted.proba else ())]
+        decision = wanted.decision
+        classes = label_series("prediction", labels if decision is None else decision.labels(labels))
+
+        def predicted(batch: Batch) -> Part:
+            of_rows = answer(batch)
+            if of_rows.is_number:
+                quantiles = of_rows.density.quantile(list(wanted.levels.values())).T
+                cells: list[Any] = [of_rows.density.mean, *quantiles]
+            else:
+                p = of_rows.probability
+                chosen = p.argmax(axis=1) if decision is None else decision.choose(p)
+                cells = [classes.gather(chosen), *p.T]
+            frame = pl.DataFrame([pl.Series(name, column) for name, column in zip(columns, cells, strict=False)])
+            return Part(frame, batch.unseen, outside=None if ranges is None else OutOfRange.of(batch, ranges))
+
+        return cls(columns, source, predicted, schema, ranges)
 
     def with_outside(self) -> RowPredictor:
         """Return the predictor with a column that names the cells outside of the range of the training rows.
@@ -183,7 +220,7 @@ def predictions(
         warn_of_impossible(impossible[0], n_impossible, of=predictor.classes)
 
 
-def _of_batch(fitted: FittedPosterior, wanted: Wanted) -> Callable[[Batch], Part]:
+def _of_batch(fitted: FittedPosterior, wanted: ResultColumns) -> Callable[[Batch], Part]:
     """Return a function from a batch to its predicted classes."""
     decision = wanted.decision
     classes = label_series("prediction", fitted.labels if decision is None else decision.labels(fitted.labels))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from sqlglot import exp
 
+from posteriori.model.predictive import PredictiveDensity
 from posteriori.regression.features import NumberFeatures
 from posteriori.regression.gaussian import FittedGaussian
 from posteriori.sql.dates import require_dates
@@ -122,7 +123,7 @@ def _curves(value: FittedGaussian, coverage: float) -> dict[str, tuple[Array, Ar
 
     def at(places: Array) -> tuple[Array, Array]:
         around = places[:, np.newaxis], np.full((len(places), 1), spread)
-        found = value.density(value.found.student_around(*around, value.squares.degrees))
+        found = PredictiveDensity(value.cells, value.found.student_around(*around, value.squares.degrees))
         return found.std, np.column_stack([found.mean, found.interval(coverage)])
 
     deviation, values = at(places)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from posteriori.support.checks import require
-from posteriori.support.formatting import number
+from posteriori.support.formatting import listed, number
 from posteriori.support.lazy_polars import pl
 from posteriori.support.typing import Array
 from posteriori.tables.bags import Bags
@@ -89,6 +89,7 @@ class Column:
     # how the cells of a column of text are cut into these words; None for sparse blocks of counts and other kinds
     text: Tokenizer | None = None
     marks: tuple[str, ...] = ()  # cells of text files that are missing in this column, besides the usual ones
+    order: tuple[int, ...] = ()  # the positions of ordered categories, the lowest first; empty if they have no order
 
     @property
     def shown_kind(self) -> str:
@@ -137,6 +138,8 @@ class Column:
             require(all(cell == cell for cell in cells), f"a category of column {name!r} is NaN")
             ordered = self.declared or list(cells) == sort_cells(cells)
             require(ordered, f"the categories of column {name!r} are not sorted")
+        levels = sorted(self.order) in ([], [*range(len(cells))])
+        require(levels, f"the order of the categories of column {name!r} is not one of all of them")
         if self.cuts:
             bounds = (-np.inf, *self.cuts, np.inf)
             ascending = all(low < high for low, high in itertools.pairwise(bounds))
@@ -150,6 +153,19 @@ class Column:
         )
         known = CATEGORIES.get(part.name)
         require(known is None or self.categories == known, f"the categories of column {self.name!r} are no {part.name}")
+
+    def ordered_as(self, levels: Sequence[Cell]) -> Column:
+        """Return the column with an order: levels from the lowest to the highest; those that are no category are left.
+
+        Raises ValueError if a category is no level, or a level stands twice.
+        """
+        absent = next((cell for cell in self.categories if cell not in levels), None)
+        if absent is not None:
+            raise ValueError(f"order lacks {absent!r}, which {self.name!r} holds; list all levels, the lowest first")
+        twice = next((level for level in levels if list(levels).count(level) > 1), None)
+        if twice is not None:
+            raise ValueError(f"order names {twice!r} twice; list each level of {self.name!r} once, the lowest first")
+        return replace(self, order=tuple(self.lookup[level] - 1 for level in levels if level in self.lookup))
 
     @property
     def is_binned(self) -> bool:
@@ -305,6 +321,11 @@ class Column:
         if not mixed:
             self.require_kinds(map(kind_of, new))
         dtype = self.dtype if self.categories else other.dtype
+        if self.order:
+            raise ValueError(
+                f"column {self.name!r} has the levels {listed([repr(self.categories[k]) for k in self.order], 8)} in "
+                f"order, and {new[0]!r} is none of them; name all levels from the first call on"
+            )
         if self.declared:
             return categorical_column(self.name, [*self.categories, *sort_cells(new)], dtype, declared=True)
         return replace(categorical_column(self.name, [*self.categories, *new], dtype), part=self.part)

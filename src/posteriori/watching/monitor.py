@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.training_record import share_of_seen_rows
+from posteriori.model.answer import Subject
 from posteriori.reading import read_table
 from posteriori.reading.matching import without_unused
 from posteriori.reporting.data import target_of
@@ -261,7 +262,7 @@ class Monitor:
 def _check_model(model: Any) -> None:
     """Raise TypeError unless a model is a fitted classifier."""
     check_is_fitted(model)
-    if not isinstance(model, Classifier):
+    if getattr(model, "subject", None) is not Subject.CLASS:
         raise TypeError(f"a {type(model).__name__} cannot be watched; give a classifier of posteriori")
 
 
