@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import posteriori as po
+from posteriori import model_files
 
 
 def table(n, seed, shift=0.0, flipped=False):
@@ -198,13 +199,13 @@ def test_a_regressor_is_refused():
 
 
 def changed(content, *keys, value):
-    """Return the JSON of a state with one value replaced."""
+    """Return a copy of the content of a state with one value replaced."""
     copy = json.loads(json.dumps(content))
     place = copy
     for key in keys[:-1]:
         place = place[key]
     place[keys[-1]] = value
-    return json.dumps(copy)
+    return copy
 
 
 def test_damaged_files_are_refused_in_one_sentence(fitted, tmp_path):
@@ -212,25 +213,37 @@ def test_damaged_files_are_refused_in_one_sentence(fitted, tmp_path):
     monitor.update(*table(30, 2))
     path = tmp_path / "m.watch"
     monitor.save(path)
-    content = json.loads(path.read_text(encoding="utf-8"))
     whole = path.read_bytes()
-    state = ("state", "fields")
+    header, arrays = model_files.read_file(path)
+    content = json.loads(header["content"])
+    state = ("fitted", "fields")
     history, streams = (*state, "history", "tuple"), (*state, "streams", "tuple")
     figures, stream = (*history, 1, "fields"), (*streams, 0, "fields")
-    arrays = [("arrays", f".streams.0.evidence.{name}") for name in ("edges", "counts", "log_capital")]
-    edges, counts, log_capital = ((*name, "list") for name in arrays)
+    edges, counts, capital = (f"state.streams.0.evidence.{name}" for name in ("edges", "counts", "log_capital"))
+
+    def file_of(content, arrays, **metadata):
+        return model_files.file_of(json.dumps(content), "{}", arrays, **metadata)
+
+    def with_number(name, place, number):
+        array = arrays[name].copy()
+        array[place] = number
+        return arrays | {name: array}
+
+    po.save(fitted, tmp_path / "m.posteriori")
     crafted = [
         b"",
         b"\xff\xfe\x00",
         b"[]",
         b"{}",
         whole[: len(whole) // 2],
+        (tmp_path / "m.posteriori").read_bytes(),
+        file_of(content, arrays, format="99"),
         *(
-            changed(content, *keys, value=value).encode()
+            file_of(changed(content, *keys, value=value), arrays)
             for keys, value in [
-                (("version",), 9),
-                (("state",), {"estimator": {"class": "NaiveBayes"}}),
-                (("state",), content["state"]["fields"]["streams"]),
+                (("model",), "NaiveBayes"),
+                (("fitted",), {"estimator": {"model": "NaiveBayes"}}),
+                (("fitted",), content["fitted"]["fields"]["streams"]),
                 ((*state, "seed"), -1),
                 ((*state, "seed"), 1.5),
                 ((*state, "false_alarms"), "0.1"),
@@ -239,15 +252,7 @@ def test_damaged_files_are_refused_in_one_sentence(fitted, tmp_path):
                 (history, []),
                 ((*stream, "kind"), "other"),
                 ((*streams, 2, "fields", "column"), None),
-                (counts, [1.0]),
-                ((*counts, 0), -1.0),
-                ((*counts, 0), "1.0"),
-                ((*edges, 1), {"float": "nan"}),
-                ((*edges, 1), 1e300),
-                ((*edges, 1), -1e300),
-                (log_capital, [0.0]),
-                (arrays[2], None),
-                ((*log_capital, 0), {"float": "-inf"}),
+                ((*stream, "evidence", "fields", "log_capital"), None),
                 ((*stream, "evidence", "fields", "n_batches"), 7),
                 ((*stream, "evidence", "fields", "n_batches"), 0),
                 ((*stream, "level"), 0.0),
@@ -258,7 +263,22 @@ def test_damaged_files_are_refused_in_one_sentence(fitted, tmp_path):
                 ((*figures, "log_loss"), {"float": "inf"}),
             ]
         ),
+        *(
+            file_of(content, changed_arrays)
+            for changed_arrays in [
+                arrays | {counts: np.ones(1)},
+                arrays | {counts: arrays[counts].astype(np.int64)},
+                arrays | {capital: np.zeros(1)},
+                with_number(counts, 0, -1.0),
+                with_number(edges, 1, np.nan),
+                with_number(edges, 1, 1e300),
+                with_number(edges, 1, -1e300),
+                with_number(capital, 0, -np.inf),
+            ]
+        ),
     ]
+    path.write_bytes(file_of(content, arrays))
+    po.Monitor.load(path, fitted)
     for damaged in crafted:
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match="is not the state of a monitor") as error:
@@ -266,6 +286,9 @@ def test_damaged_files_are_refused_in_one_sentence(fitted, tmp_path):
         assert "\n" not in str(error.value)
     with pytest.raises(FileNotFoundError, match="there is no file"):
         po.Monitor.load(tmp_path / "none", fitted)
+    monitor.save(path)
+    with pytest.raises(ValueError, match="does not hold a model"):
+        po.load(path)
 
 
 def test_the_state_of_another_model_is_refused(fitted, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -118,25 +119,13 @@ _BYTES_PER_POOLED = 44.0  # of a row and class: what the pool computes from thos
 
 @dataclass(frozen=True)
 class WorkCounts:
-    """Sizes of a table and of its cross-validation, known before it begins.
-
-    Attributes
-    ----------
-    n_rows : int
-    n_evaluated : int
-        Rows in a fold.
-    n_classes : int
-    folds : int
-        0 for a fit without cross-validation.
-    leave_trees_out : bool
-        Whether forests are not refitted without each fold (`fit_forest`).
-    """
+    """Sizes of a table and of its cross-validation, known before it begins."""
 
     n_rows: int
-    n_evaluated: int
+    n_evaluated: int  # rows in a fold
     n_classes: int
-    folds: int = 0
-    leave_trees_out: bool = False
+    folds: int = 0  # 0 for a fit without cross-validation
+    leave_trees_out: bool = False  # whether forests are not refitted without each fold (`fit_forest`)
 
 
 def estimate_work(plan: Plan, schema: Schema, counts: WorkCounts) -> Work:
@@ -279,11 +268,8 @@ def affordable_folds(plans: Sequence[Plan], schema: Schema, counts: WorkCounts) 
     def too_many(folds: int) -> bool:
         return total_work(plans, schema, replace(counts, folds=folds)).reason_too_much() is not None
 
-    low, high = 1, counts.folds + 1  # the work rises with the folds
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if too_many(middle) else (middle, high)
-    return low if low > 1 else 0
+    n_possible = bisect.bisect_left(range(2, counts.folds + 1), True, key=too_many)  # the work rises with the folds
+    return n_possible + 1 if n_possible else 0
 
 
 def reasons_against_plans(plans: Mapping[str, Plan], schema: Schema, counts: WorkCounts) -> dict[str, str]:

@@ -1,9 +1,8 @@
-"""A fitted model as one SELECT, whose length is estimated before it is written."""
+"""A fitted model as one SELECT, whose length is estimated before it is written: writing takes up to half of a fit."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from sqlglot import exp
 from posteriori.densities import (
     AveragedParameters,
     CompoundParameters,
-    FamilyTables,
     FullJointParameters,
     GroupedParameters,
     MultivariateGaussianParameters,
@@ -22,7 +20,6 @@ from posteriori.densities import (
     SummedTreesParameters,
     TreeParameters,
 )
-from posteriori.densities.registry import REGISTRY
 from posteriori.model import GenerativeModel, KnownCells, Pool
 from posteriori.model.pool import FLOOR, HALF_DISAGREEMENT, MEAN_SHARE
 from posteriori.model_cost import Language, TableSummary, require_affordable_export
@@ -52,11 +49,16 @@ from posteriori.support.typing import Array
 from posteriori.tables.schema import Column, Schema, kind_of
 
 MOST_CHARACTERS = 20_000_000  # DuckDB reads 7 million in a second, and 0.5 GB; some databases read one million only
-_PER_NUMBER = 18  # characters of a number in a table
-_PER_SLOT = 90  # of a cell of a table along a tree, with the messages of missing cells
-_PER_PARAMETER = 70  # of a parameter in an expression
+_PER_PARAMETER = 60  # characters of a parameter in an expression
+_PER_PARAMETER_OF = {
+    AveragedParameters: 30,
+    CompoundParameters: 2000,  # the logarithm of a rising factorial
+    FullJointParameters: 33,
+    SmoothedFamilies: 33,
+    TreeParameters: 160,  # with the messages of missing cells
+}
+_PER_NUMBER = 18  # of a number in a table
 _PER_EXPRESSION = 180  # of a step of the sweep of a covariance
-_PER_SERIES = 2000  # of the logarithm of a rising factorial
 _PER_CUT = 50  # of the codes of a column of numbers
 _USUAL_TREES, _USUAL_LEAVES = 300, 31  # of a sum of trees, of 2,000 rows or more
 _PER_CLASS = 500  # of the columns of the result
@@ -129,71 +131,25 @@ def n_expressions(d: int, n_components: int, n_covariances: int) -> int:
     return n_components * d * (d - 1) // 2 + n_covariances * (d - 1) * d * (d + 1) // 6
 
 
-@singledispatch
 def _length(parameters: Any, density: Any) -> float:
-    return float(_PER_PARAMETER * density.n_parameters(parameters))
-
-
-@_length.register
-def _(parameters: AveragedParameters, density: Any) -> float:
-    n_slots, n_components, _ = parameters.log_probability.shape
-    return float(_PER_NUMBER * n_slots * (n_slots + 2) * (n_components + 1))
-
-
-@_length.register
-def _(parameters: FamilyTables, density: Any) -> float:
-    n_slots, n_components = parameters.log_probability.shape
-    d = len(parameters.cardinalities)
-    # Each step hands on the factors of the columns before it.
-    return float(_PER_NUMBER * (n_slots * (n_components + 3) + d * d * n_components))
-
-
-@_length.register
-def _(parameters: SmoothedFamilies, density: Any) -> float:
-    return _length(parameters.tables, density)
-
-
-@_length.register
-def _(parameters: FullJointParameters, density: Any) -> float:
-    return _length(FamilyTables.of_joint(parameters.log_probability), density)
-
-
-@_length.register
-def _(parameters: CompoundParameters, density: Any) -> float:
-    return float(_PER_SERIES * (parameters.concentration.size + len(parameters.concentration)))
-
-
-@_length.register
-def _(parameters: RandomTreesParameters | SummedTreesParameters, density: Any) -> float:
-    trees, n_classes = parameters.trees, len(parameters.prior)
-    # An edge is 6 numbers, of which two are long. A split has two for its codes and two for a missing cell, and at most
-    # two per category.
-    n_edges = 2 * len(trees.sides) + 4 * (len(trees.nodes) - trees.n_leaves)
-    return _length_of_trees(n_edges, trees.n_leaves, n_classes)
+    """Return about how many characters the factors of a density have."""
+    known = parameters.coarse if isinstance(parameters, GroupedParameters) else parameters
+    if isinstance(known, RandomTreesParameters | SummedTreesParameters):
+        trees = known.trees
+        # A split has two edges for its codes and two for a missing cell, and at most two per category.
+        n_edges = 2 * len(trees.sides) + 4 * (len(trees.nodes) - trees.n_leaves)
+        return _length_of_trees(n_edges, trees.n_leaves, len(known.prior))
+    if isinstance(known, MultivariateGaussianParameters):
+        n_components, d = known.mean.shape
+        if known.degrees is not None or np.any(known.covariance * ~np.eye(d, dtype=np.bool_)):
+            return float(_PER_EXPRESSION * n_expressions(d, n_components, len(known.covariance)))
+        return float(2 * _PER_PARAMETER * n_components * d)
+    return float(_PER_PARAMETER_OF.get(type(known), _PER_PARAMETER) * density.n_parameters(parameters))
 
 
 def _length_of_trees(n_edges: float, n_leaves: int, n_classes: int) -> float:
+    # An edge is 6 numbers, of which two are long.
     return float(_PER_NUMBER * (2 * n_edges + (n_classes + 1) * n_leaves))
-
-
-@_length.register
-def _(parameters: MultivariateGaussianParameters, density: Any) -> float:
-    n_components, d = parameters.mean.shape
-    independent = parameters.degrees is None and not np.any(parameters.covariance * ~np.eye(d, dtype=np.bool_))
-    if independent:
-        return float(2 * _PER_PARAMETER * n_components * d)
-    return float(_PER_EXPRESSION * n_expressions(d, n_components, len(parameters.covariance)))
-
-
-@_length.register
-def _(parameters: TreeParameters, density: Any) -> float:
-    return float(_PER_SLOT * parameters.table.size + 2 * _PER_PARAMETER * parameters.normal.size)
-
-
-@_length.register
-def _(parameters: GroupedParameters, density: Any) -> float:
-    coarse = next(entry.density for entry in REGISTRY if entry.density.fitted is type(parameters.coarse))
-    return _length(parameters.coarse, coarse) + _PER_NUMBER * sum(parameters.cardinalities)
 
 
 Label = str | bool | int | float

@@ -227,7 +227,7 @@ class Monitor:
         return history_page(self._state, title or f"{type(self.model).__name__}, watched", repr(self.model))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what the monitor has counted to a file, as JSON, atomically; `load` continues from it.
+        """Write what the monitor has counted to a file, atomically; `load` continues from it.
 
         The file holds no rows: counts of scores in bins, the evidence, and the history.
         """

@@ -1,26 +1,23 @@
-"""The state of a monitor, and its file: JSON, of which nothing is executed."""
+"""The state of a monitor, and its file: that of a model, of which nothing is executed."""
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from posteriori.classifiers.classifier import Classifier
-from posteriori.model_files import pack, parse, unpack
+from posteriori.model_files import Content, pack, parse, read_file, unpack, write_file
 from posteriori.persistence import digest_of
 from posteriori.reporting.drift import TableRows
-from posteriori.support.atomic_write import write_whole
 from posteriori.support.checks import LARGEST, require, require_kind, within
 from posteriori.support.typing import Array
 from posteriori.watching.streams import Stream
 
-_FORMAT = "posteriori watch"
-_VERSION = 1
+_KIND = "Monitor"
 
 
 @dataclass(frozen=True)
@@ -90,15 +87,8 @@ def _mean(values: Array | None) -> float | None:
 def write_state(path: Path, state: State, model: Classifier) -> None:
     """Write a state beside the file, and rename it."""
     arrays: dict[str, Array] = {}
-    packed = pack(state, "", arrays)
-    content = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "model": digest_of(model),
-        "state": packed,
-        "arrays": {name: pack(array.tolist(), name, {}) for name, array in arrays.items()},
-    }
-    write_whole(path, (json.dumps(content, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
+    content = {"model": _KIND, "watched": digest_of(model), "fitted": pack(state, "state", arrays)}
+    write_file(path, content, arrays, _state_of)
 
 
 def read_state(path: Path, model: Classifier) -> State:
@@ -115,19 +105,18 @@ def read_state(path: Path, model: Classifier) -> State:
         raise FileNotFoundError(f"there is no file {str(path)!r}")
     instead = "or start again with reference rows"
     with within(f"{str(path)!r} is not the state of a monitor", f"; name another file, {instead}"):
-        content = parse(path.read_text(encoding="utf-8", errors="surrogatepass"))
-        require(isinstance(content, dict) and content.get("format") == _FORMAT, "it is another kind of file")
-        require(content["version"] == _VERSION, "it was written by another version")
-        arrays = {name: _array(unpack(array, {})) for name, array in content["arrays"].items()}
-        state = unpack(content["state"], arrays, place="state")
-        require_kind(state, State)
-    if content["model"] != digest_of(model):
+        metadata, arrays = read_file(path)
+        content = parse(metadata["content"])
+        state, watched = _state_of(content, arrays), content["watched"]
+    if watched != digest_of(model):
         raise ValueError(
             f"{str(path)!r} is the state of a monitor of another model; name the file of this one, {instead}"
         )
+    return state
+
+
+def _state_of(content: Content, arrays: dict[str, Array]) -> State:
+    require(content["model"] == _KIND, "it is another kind of file")
+    state = unpack(content["fitted"], arrays, place="state")
+    require_kind(state, State)
     return cast(State, state)
-
-
-def _array(numbers: Any) -> Array:
-    require(type(numbers) is list and {*map(type, numbers)} <= {float, int}, "an array holds no numbers")
-    return np.array(numbers, np.float64)
