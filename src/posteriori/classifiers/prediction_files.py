@@ -10,7 +10,7 @@ from posteriori.classifiers.estimator import Estimator, OfClasses
 from posteriori.model.answer import Subject
 from posteriori.reading import Scan
 from posteriori.scoring.decisions import decision_of
-from posteriori.scoring.files import INTERVAL, ResultColumns, columns_beside, write_predictions
+from posteriori.scoring.files import ResultColumns, columns_beside, write_predictions
 from posteriori.tables import Schema
 
 
@@ -61,7 +61,7 @@ def predict_to(
     int
         Number of rows written. The columns are those of `with_columns`, prediction, p_CLASS of each class if `proba`,
         and log_density and strangeness if `strangeness`. Of a number, prediction is the mean, beside prediction_low and
-        prediction_high, the ends of the central 90 % interval.
+        prediction_high, the ends of the central 90 % interval; ordered classes have their median, and these ends too.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def predict_to(
     decision = None
     if costs is not None or thresholds is not None:
         decision = decision_of(cast(OfClasses, estimator).fitted_.predictor.labels, costs, thresholds)
-    wanted = ResultColumns(proba, INTERVAL, strangeness, decision)
+    wanted = ResultColumns(proba, strangeness=strangeness, decision=decision)
     predictor = estimator.row_predictor(wanted, **({} if column is None else {"column": column}))
     rows, beside = _of_the_model(X, predictor.schema), columns_beside(X, with_columns)
     return write_predictions(predictor, rows, path, beside, escape_formulas, progress)

@@ -185,7 +185,9 @@ def _predictor_of(
         asked.refuse_of_numbers(sets=limit is not None)
         labels: list[Any] = fitted.labels  # type: ignore[assignment]  # a regressor with labels does not exist
         decision = asked.decision(labels)
-        wanted = ResultColumns(asked.proba or asked.sort is not None, {}, asked.strangeness, decision, limit)
+        wanted = ResultColumns(
+            asked.proba or asked.sort is not None, _levels(None, asked.quantiles), asked.strangeness, decision, limit
+        )
 
         def of_classes(predictor: RowPredictor, n: int, label: Any) -> RowPredictor:
             from posteriori.facts.reasons import with_reasons_of_classes

@@ -204,6 +204,7 @@ def print_scores(out: Console, title: str, found: Facts) -> None:
     """Print the scores of a model beside those of its class prior, by class only those of the class of interest."""
     table = new_table(title, "model", "class prior")
     names = {"accuracy": "accuracy", "log_loss": "log-loss (nats)", "brier_score": "Brier score", "auc": "AUC"}
+    names |= {"ranked_score": "ranked probability score"} if "ranked_score" in found["model"] else {}
     one = found["positive"]
     by_class, whose = ("_macro", "mean of the classes") if one is None else ("", label_text(one))
     names |= {f"{name.lower()}{by_class}": f"{name} ({whose})" for name in ("precision", "recall", "F1")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -81,6 +82,11 @@ def scores(judged: HeldOut) -> tuple[Facts, Facts]:
     with np.errstate(divide="ignore"):
         ranked = metrics.fill_undefined(log_posterior, np.log(prior))
     area, one = area_under_curve(y_true, ranked), judged.figures.of_interest
+    if judged.levels is not None:
+        with np.errstate(divide="ignore"):
+            baseline = replace(judged, log_posterior=np.log(prior)).levels
+        assert baseline is not None
+        found[0]["ranked_score"], found[1]["ranked_score"] = judged.levels.ranked_score, baseline.ranked_score
     for facts, one_area, counts in zip(found, (area, 0.5), confusion, strict=True):
         facts["auc"] = one_area
         per_class = metrics.ClassScores.of(counts)

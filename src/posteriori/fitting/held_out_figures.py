@@ -33,6 +33,9 @@ class HeldOutFigures:
         Whether the predictions are those of a cross-validation.
     positive : int or None
         The index of the class of interest, if one was chosen.
+    levels : tuple of float, or None
+        Of ordered classes: the share of rows whose median level is the true one, of those where it is at most one level
+        away, the share of true levels within the central 90 % intervals, and the mean number of levels that these hold.
     """
 
     true: tuple[float, ...]
@@ -45,6 +48,7 @@ class HeldOutFigures:
     how: str
     by_folds: bool
     positive: int | None = None
+    levels: tuple[float, float, float, float] | None = None
 
     def check(self) -> None:
         """Raise ValueError unless the figures, which may come from a file, fit together."""
@@ -66,6 +70,11 @@ class HeldOutFigures:
         require(self.rows_are in _ROWS_ARE, f"{self.rows_are!r} is no kind of rows")
         known = self.positive is None or 0 <= self.positive < n_classes
         require(known, "the class of interest is not a class")
+        if self.levels is not None:
+            *shares, n_levels = self.levels
+            for share in shares:
+                check_share("a share of held-out levels", share)
+            require(1.0 <= n_levels <= n_classes * (1.0 + _ROUNDING), "intervals hold more levels than there are")
 
     @property
     def n(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeVar
@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 from posteriori.learning.fit import EMOptions
 from posteriori.support.checks import generator
 from posteriori.support.keywords import Wanted, explain_unknown_keywords
+from posteriori.tables import Column
 
 _Estimator = TypeVar("_Estimator", bound=BaseEstimator)
 _OF_OTHERS: Wanted = {
@@ -99,10 +100,6 @@ class Labels(ParameterGroup):
         Model of wrong labels: the share of wrong labels, spread evenly over the other classes; or p(recorded |
         true), with one row (or one entry, by class) per true class; or "learn", which estimates it. Predictions are
         of the true class.
-    order : list of labels, optional
-        The classes as levels, from the lowest to the highest: answers then have a median level, intervals of levels and
-        the ranked probability score (`model.answer`). Default: the order of an ordered categorical of pandas or Arrow,
-        and of classes that a number was cut into; else none. `classes_` and probabilities do not depend on it.
 
     Notes
     -----
@@ -119,10 +116,8 @@ class Labels(ParameterGroup):
     unlabelled: Any = "error"
     unlabelled_weight: Any = 1.0
     label_noise: Any = None
-    order: Any = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "order": [None, list, tuple],
         "unlabelled": [object],
         "unlabelled_weight": [Interval(Real, 0, 1, closed="both"), StrOptions({"held_out"})],
         "label_noise": [None, Interval(Real, 0, 1, closed="left"), StrOptions({"learn"}), Mapping, "array-like"],
@@ -185,6 +180,12 @@ class Columns(ParameterGroup):
         min_df, max_df and max_features (default: the 131,072 words that most rows hold). None reads all strings as
         categories, and so does "auto" with columns that `categorical_features` or `keep` names. See docs/text.md.
 
+    order : mapping from name to list, optional
+        The categories of columns as levels, from the lowest to the highest: ``{"risk": ["low", "medium", "high"]}``, of
+        labels that have no name ``{"y": …}``. Answers about such a column have a median level, intervals of levels and
+        the ranked probability score (`posteriori.Answer`); probabilities do not depend on the order. Default: that of
+        an ordered categorical of pandas, and of classes that a number was cut into; else none.
+
     Examples
     --------
     >>> import posteriori as po
@@ -197,18 +198,25 @@ class Columns(ParameterGroup):
     keep: Any = None
     dates: Any = "parts"
     text: Any = "auto"
+    order: Any = None
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "categorical_features": [None, str, "array-like"],
         "keep": [None, str, list, tuple],
         "dates": [StrOptions({"parts", "ignore"}), list, tuple],
         "text": [None, str, list, tuple, Mapping],
+        "order": [None, Mapping],
     }
 
     @property
     def is_automatic(self) -> bool:
         """Whether the model chooses the categorical columns."""
         return isinstance(self.categorical_features, str) and self.categorical_features == "auto"
+
+    def ordered(self, columns: Sequence[Column]) -> tuple[Column, ...]:
+        """Return columns in the order of their categories that the parameters state."""
+        order = self.order or {}
+        return tuple([one.ordered_as(order[one.name]) if one.name in order else one for one in columns])
 
     def require_no_text(self, name: str) -> None:
         """Raise ValueError if columns of text are named, for a model of this name that reads none."""

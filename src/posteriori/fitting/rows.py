@@ -35,6 +35,7 @@ from posteriori.reading.matching import matched_places
 from posteriori.reading.texts import CountedText
 from posteriori.sources import LabelledSource, source_of
 from posteriori.support.checks import is_missing
+from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema, Table
 from posteriori.tables.arrays import ArrayTable
@@ -123,8 +124,9 @@ def first_rows(
         weight = check_weights(sample_weight, table.n_rows)
         schema = with_two_values(schema, table, schema.spread(columns), distributions, named, weight)
     target = _declared_classes(classes, labels, recipe.labels.unlabelled == "learn")
-    if recipe.labels.order is not None:
-        target = target.ordered_as(recipe.labels.order)
+    schema, (target,) = replace(schema, columns=given.ordered(schema.columns)), given.ordered([target])
+    if unknown := [name for name in given.order or () if name not in (*schema.names, target.name)]:
+        raise ValueError(f"order names {unknown[0]!r}, which is no column; {closest(unknown[0], schema.names)}")
     places = schema.spread(columns)
     rows = _assemble(recipe, table, schema, places, labels, target, sample_weight, complete, counted)
     return replace(rows, source=with_counted_categories(rows.source))
@@ -282,7 +284,13 @@ def _extended_classes(fitted: Fitted, classes: Any, labels: LabelColumn | Partia
             raise ValueError(
                 f"classes={list(classes)!r} differs from that of the first call: {list(target.categories)}"
             )
-    return target if fitted.classes_closed else target.extended(labels.infer())
+    if fitted.classes_closed:
+        return target
+    stated, further = fitted.recipe.columns, labels.infer()
+    if target.name in (stated.order or ()):
+        (further,) = stated.ordered([replace(target, order=()).extended(replace(further, order=()))])
+        return further
+    return target.extended(further)
 
 
 def _feature_positions(table: Table, labels: LabelColumn | PartialLabels) -> list[int]:

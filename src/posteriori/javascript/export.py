@@ -219,6 +219,7 @@ def _classifier(estimator: OfClasses) -> dict[str, Any]:
         "classes": list(range(n_classes))
         if is_mixture
         else [written_cell(cell, "the classes") for cell in target.categories],
+        "levels": list(target.order) or None,
         "columns": [written_column(column) for column in schema.columns],
         "class_log_prior": None if priors is None else written_array(estimator.class_log_prior_),
         "models": [_model(names[m], posterior.models[m], cuts) for m in kept],

@@ -175,14 +175,14 @@ class Answer:
         """
         if self.is_number:
             return self.density.log_prob(truth)
-        code = self._codes(truth)
+        code = self.codes(truth)
         with np.errstate(divide="ignore"):
             log_probability = np.log(self.probability[np.arange(len(self)), code])
         return np.where(code < 0, -np.inf, log_probability)
 
     def brier_score(self, truth: Any) -> Array:
         """Return Σ_k (p_k − [k = truth])² of each row, (n,), in [0, 2]; ValueError of numbers."""
-        own = self._codes(truth)[:, np.newaxis] == np.arange(len(self.labels))
+        own = self.codes(truth)[:, np.newaxis] == np.arange(len(self.labels))
         return np.asarray(((self.probability - own) ** 2).sum(axis=1))
 
     def ranked_score(self, truth: Any) -> Array:
@@ -197,10 +197,12 @@ class Answer:
         ValueError
             The categories have no order.
         """
-        return self.density.crps(truth if self.is_number else self._codes(truth))
+        return self.density.crps(truth if self.is_number else self.codes(truth))
 
-    def _codes(self, truth: Any) -> Array:
-        assert not isinstance(self.meaning, NumberCells)
+    def codes(self, truth: Any) -> Array:
+        """Return the code of what is true in each row, (n,): its category, or cell of numbers; −1 of what is none."""
+        if self.is_number:
+            return self.meaning.find(np.broadcast_to(np.asarray(truth, np.float64), (len(self),)))
         return self.meaning.find(np.broadcast_to(np.asarray(truth, dtype=object), (len(self),)))
 
     def _named(self, code: Array) -> Array:

@@ -29,7 +29,9 @@ from posteriori.learning.folded_data import (
 from posteriori.learning.folds import stratified_subsample
 from posteriori.learning.weights import check_closed_form, left_out_factors, left_out_prior, unseen_as_missing
 from posteriori.model import log_normalised
+from posteriori.model.answer import Answer, Categories
 from posteriori.model_selection import in_words, metrics
+from posteriori.model_selection.metrics import Levels
 from posteriori.statistics import ColumnRanges, JointStatistics, RowPosteriors
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
@@ -76,6 +78,8 @@ class HeldOut:
         What a page calls the rows; "rows" if nobody knows whether the model was trained on them.
     positive : int, optional
         The index of the class of interest. Default: the rarer of two classes.
+    order : tuple of int, default ()
+        The positions of the classes from the lowest level to the highest, if they are ordered.
     """
 
     log_posterior: Array
@@ -90,13 +94,15 @@ class HeldOut:
     place: Array | None = None
     rows_are: str = "held-out rows"
     positive: int | None = None
+    order: tuple[int, ...] = ()
 
     @classmethod
     def given(cls, value: FittedClasses, y_true: Array, log_posterior: Array) -> HeldOut:
         """Return the predictions of a fitted value for rows of which nothing is known."""
         prior = np.broadcast_to(np.exp(value.posterior.class_log_prior), log_posterior.shape)
         weight, how = np.ones(len(y_true)), "The rows were given."
-        return cls(log_posterior, prior, y_true, weight, value.classes, how, rows_are="rows")
+        order = value.target.order
+        return cls(log_posterior, prior, y_true, weight, value.classes, how, rows_are="rows", order=order)
 
     @cached_property
     def posterior(self) -> Array:
@@ -107,6 +113,18 @@ class HeldOut:
     def filled(self) -> Array:
         """p(y | x) of each row, (n, C), and p(y) where no class can produce the row."""
         return metrics.fill_undefined(self.posterior, self.prior)
+
+    @cached_property
+    def answer(self) -> Answer:
+        """The predictions as an answer, with the classes in their order if they have one."""
+        order = list(self.order) or range(len(self.classes))
+        meaning = Categories(tuple(self.classes[order].tolist()), bool(self.order))
+        return Answer("class", meaning, self.filled[:, order])
+
+    @cached_property
+    def levels(self) -> Levels | None:
+        """The true levels of ordered classes beside the predicted ones; None of others."""
+        return Levels.of(self.answer, self.classes[self.y_true], self.weight) if self.order else None
 
     @cached_property
     def figures(self) -> HeldOutFigures:
@@ -123,6 +141,7 @@ class HeldOut:
             how=self.how,
             by_folds=self.fold is not None,
             positive=self.positive,
+            levels=None if self.levels is None else self.levels.shares,
         )
 
     def record(self, hashes: Callable[[Array], Array] | None = None) -> RowPosteriors | None:
@@ -316,7 +335,8 @@ def leave_one_out(model: Learner, X: Any, y: Any, sample_weight: Any = None) -> 
     y_true = rows.y_true
     weight = np.ones(len(y_true)) if source.weight is None else source.weight
     how = "Each row was predicted by a model trained on all others (leave-one-out)."
-    return HeldOut(log_posterior, np.exp(log_prior), y_true, weight, value.classes, how, log_joint=log_joint)
+    predictions = HeldOut(log_posterior, np.exp(log_prior), y_true, weight, value.classes, how, log_joint=log_joint)
+    return replace(predictions, order=target.order)
 
 
 def _check_learned(rows: TrainingRows, statistics: JointStatistics) -> None:
@@ -443,4 +463,5 @@ def results_of(folded: FoldedData, log_posterior: Array, fitted: CrossFitted, es
         folded.fold,
         estimator,
         place=folded.places,
+        order=folded.target.order,
     )

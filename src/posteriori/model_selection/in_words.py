@@ -28,7 +28,13 @@ def sentences(found: HeldOutFigures, labels: Sequence[str]) -> list[str]:
     """
     if len(labels) == 1:
         return [f"Every row is “{labels[0]}”: with one class there is nothing to predict."]
-    every = (how_good(found, labels), how_complete(found, labels), how_trustworthy(found), how_informative(found))
+    every = (
+        how_good(found, labels),
+        how_complete(found, labels),
+        how_near(found),
+        how_trustworthy(found),
+        how_informative(found),
+    )
     return [sentence for sentence in every if sentence]
 
 
@@ -86,6 +92,18 @@ def how_complete(found: HeldOutFigures, labels: Sequence[str]) -> str:
     if not predicted:
         return f"{recall}: it never predicts “{name}”.{more}"
     return f"{recall}; of 100 that it calls “{name}”, {of_hundred(found.correct[c] / predicted)} are.{more}"
+
+
+def how_near(found: HeldOutFigures) -> str:
+    """Return how near the median level is to the true one, and what its intervals hold; empty of unordered classes."""
+    if found.levels is None:
+        return ""
+    same, near, held, width = found.levels
+    return (
+        f"Its median level is the true one for {of_hundred(same)} of 100 {found.rows_are}, and at most one level away "
+        f"for {of_hundred(near)}; its 90 % intervals hold {of_hundred(held)} of 100 true levels, and are {width:.2g} "
+        "levels wide in the mean."
+    )
 
 
 def threshold_to_find_more(found: HeldOutFigures) -> float | None:

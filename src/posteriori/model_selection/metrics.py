@@ -10,6 +10,7 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn import metrics
 
+from posteriori.model.answer import Answer
 from posteriori.registry import seen_by
 from posteriori.support.typing import Array
 
@@ -376,6 +377,7 @@ def _mean(values: Array, weight: Array) -> tuple[float, float]:
 
 
 _SIGNIFICANT = 2.0  # standard errors
+COVERAGE = 0.9  # of the intervals of levels and numbers that are judged
 
 
 @dataclass(frozen=True)
@@ -460,3 +462,30 @@ def pool_verdict(cv_results: Mapping[str, Sequence[Any]]) -> str:
         f"{seen_by(name)} has a lower log-loss than the pool, by {-difference:.4f} ± {error:.4f} nats: "
         f"{kept}; the pool is kept"
     )
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Predictions of ordered classes beside the true levels: weighted means over the rows.
+
+    Attributes
+    ----------
+    ranked_score : float
+        The ranked probability score, Σ_k (F_k − [y ≤ k])², in levels: that of a sure prediction is the number of levels
+        between it and the truth.
+    shares : tuple of float
+        As `HeldOutFigures.levels`.
+    """
+
+    ranked_score: float
+    shares: tuple[float, float, float, float]
+
+    @classmethod
+    def of(cls, answer: Answer, truth: Array, weight: Array) -> Levels:
+        """Compare answers about ordered categories with the true labels."""
+        share, level, density = weight / weight.sum(), answer.codes(truth), answer.density
+        low, high = density.interval(COVERAGE).T
+        away = np.abs(density.median - level)
+        means = (away == 0, away <= 1, (low <= level) & (level <= high), high - low + 1)
+        same, near, held, width = (float(share @ of_rows) for of_rows in means)
+        return cls(float(share @ density.crps(level)), (same, near, held, width))

@@ -105,8 +105,7 @@ class NumberReport:
     def importance(self) -> Importance:
         """The increase of the score when a column is hidden: that of held-out rows, if these rows were held out."""
         if self.held_out and self.model.fitted_.has_importance:
-            importance: Importance = self.model.importance_  # type: ignore[attr-defined]  # of a pool
-            return importance
+            return self.model.importance_
         some, value = self.sampled(MOST_ROWS), self.model.fitted_
 
         def predict(batch: Batch) -> PredictiveDensity:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,7 @@ def scores_section(subject: ReportData, evaluated: HeldOut) -> Section:
             "0.5",
             "area under the ROC curve" + ("" if len(subject.labels) == 2 else ", mean of the classes by their rows"),
         ],
+        *_by_levels(evaluated),
         *_by_class(subject, evaluated, metrics.precision_recall(*arguments)),
     ]
     caption = f"Scores on {plural(len(evaluated.y_true), 'row')}"
@@ -76,6 +78,20 @@ def scores_section(subject: ReportData, evaluated: HeldOut) -> Section:
             )
         )
     return Section("scores", "Scores", lead, tuple(contents))
+
+
+def _by_levels(evaluated: HeldOut) -> Iterator[list[str]]:
+    """Yield the ranked probability score of ordered classes, and the share of true levels in the intervals."""
+    if evaluated.levels is None:
+        return
+    with np.errstate(divide="ignore"):
+        of_prior = replace(evaluated, log_posterior=np.log(evaluated.prior)).levels
+    assert of_prior is not None
+    pair = (evaluated.levels, of_prior)
+    meaning = "in levels: the number of levels a sure prediction is off; lower is better"
+    yield ["Ranked probability score", *(number(one.ranked_score, 3) for one in pair), meaning]
+    meaning = "share of the true levels within the central intervals"
+    yield ["90 % intervals of levels", *(percent(one.shares[2]) for one in pair), meaning]
 
 
 def _by_class(subject: ReportData, evaluated: HeldOut, found: metrics.ClassScores) -> Iterator[list[str]]:

@@ -44,6 +44,7 @@ from posteriori.tables.writing import csv_text, label_series, text_of_label
 from posteriori.user_warnings import warn
 
 _HANDED = 4  # frames that wait to be written
+INTERVAL = {"prediction_low": 0.05, "prediction_high": 0.95}  # the central 90 % interval
 _PATIENCE = 0.1  # seconds until one thread asks whether the other has ended
 
 
@@ -52,14 +53,14 @@ class ResultColumns:
     """The columns of predictions beside the predicted class."""
 
     proba: bool = False  # p(y | x) of each class
-    levels: Mapping[str, float] = field(default_factory=dict)  # of numbers: quantiles by the names of their columns
+    # of numbers and ordered classes: quantiles by the names of their columns
+    levels: Mapping[str, float] = field(default_factory=lambda: INTERVAL)
     strangeness: bool = False  # log p(x) and its rank among rows drawn from the model (`Strangeness`)
     decision: Decision | None = None  # the rule that predicts; default the most probable class
     limit: Array | None = None  # (C,): 1 − p(y | x) up to which a class is in the set of a row
 
 
 _CLASS_ONLY = ResultColumns()
-INTERVAL = {"prediction_low": 0.05, "prediction_high": 0.95}  # beside a predicted number
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class RowPredictor:
     def of_classes(cls, fitted: FittedPosterior, wanted: ResultColumns = _CLASS_ONLY) -> RowPredictor:
         """Return the predictor of classes."""
         columns = ["prediction", *(map(probability_column, fitted.labels) if wanted.proba else ())]
+        columns += ["median", *wanted.levels] if fitted.meaning.is_ordered else []
         columns += ["set", "set_size"] if wanted.limit is not None else []
         columns += ["log_density", "strangeness"] if wanted.strangeness else []
         of_batch = _of_batch(fitted, wanted)
@@ -226,6 +228,8 @@ def _of_batch(fitted: FittedPosterior, wanted: ResultColumns) -> Callable[[Batch
     classes = label_series("prediction", fitted.labels if decision is None else decision.labels(fitted.labels))
     names = [probability_column(label) for label in fitted.labels] if wanted.proba else []
     fallback, scores_of = fitted.fallback, fitted.posterior.scores
+    meaning, order = fitted.meaning, np.array(fitted.target.order, np.int64)
+    labels = label_series("level", fitted.labels)
     strangeness = Strangeness.of(fitted.posterior) if wanted.strangeness else None
 
     def predicted(batch: Batch) -> Part:
@@ -234,13 +238,18 @@ def _of_batch(fitted: FittedPosterior, wanted: ResultColumns) -> Callable[[Batch
         undefined = best < 0
         rows = [batch.number(i) for i in np.flatnonzero(undefined).tolist()]
         chosen = np.where(undefined, fallback, best)
-        if wanted.decision is not None or wanted.proba or wanted.limit is not None:
+        if wanted.decision is not None or wanted.proba or wanted.limit is not None or meaning.is_ordered:
             kernels.normalise(scores)
         if wanted.decision is not None:
             prior = np.exp(fitted.posterior.models[0].class_log_prior)
             chosen = wanted.decision.choose(np.where(undefined[:, np.newaxis], prior, scores))
         columns = [classes.gather(chosen)]
         columns += [pl.Series(name, scores[:, position]) for position, name in enumerate(names)]
+        if meaning.is_ordered:
+            filled = np.where(undefined[:, np.newaxis], np.exp(fitted.posterior.class_log_prior), scores)
+            level = Answer("level", meaning, filled[:, order]).density.quantile([0.5, *wanted.levels.values()])
+            for name, of_rows in zip(("median", *wanted.levels), level.T, strict=True):
+                columns.append(labels.gather(order[of_rows.astype(np.int64)]).alias(name))
         if wanted.limit is not None:
             columns += _sets(fitted, scores, wanted.limit)
         if strangeness is not None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from posteriori.kernels.machine.compiling import use_numba
 from posteriori.model import Extrapolation, GenerativeModel, PartialRows, Pool, Posterior
+from posteriori.model.answer import Categories
 from posteriori.model.class_priors import log_prior_ratio
 from posteriori.model_files import Content, check_is_fitted_content, distinct, parse, read_file, refuse_unknown, unpack
 from posteriori.scoring.numbers import NumberScorer, number_scorer
@@ -78,6 +79,11 @@ class FittedPosterior:
     def labels(self) -> list[Any]:
         """The classes as Python values, or the numbers of the components of a mixture."""
         return list(range(len(self.target.categories))) if self.is_mixture else write_column(self.target).tolist()
+
+    @cached_property
+    def meaning(self) -> Categories:
+        """The classes, in their order if they have one."""
+        return Categories.of(self.target)
 
     @property
     def fallback(self) -> int:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, Literal
 
 import numpy as np
@@ -157,8 +158,10 @@ class Column:
     def ordered_as(self, levels: Sequence[Cell]) -> Column:
         """Return the column with an order: levels from the lowest to the highest; those that are no category are left.
 
-        Raises ValueError if a category is no level, or a level stands twice.
+        Raises ValueError if the column has no categories, a category is no level, or a level stands twice.
         """
+        if self.kind != "categorical":
+            raise ValueError(f"order names {self.name!r}, which holds no categories; leave it out")
         absent = next((cell for cell in self.categories if cell not in levels), None)
         if absent is not None:
             raise ValueError(f"order lacks {absent!r}, which {self.name!r} holds; list all levels, the lowest first")
@@ -322,13 +325,36 @@ class Column:
             self.require_kinds(map(kind_of, new))
         dtype = self.dtype if self.categories else other.dtype
         if self.order:
-            raise ValueError(
-                f"column {self.name!r} has the levels {listed([repr(self.categories[k]) for k in self.order], 8)} in "
-                f"order, and {new[0]!r} is none of them; name all levels from the first call on"
-            )
+            plain = replace(self, order=()).extended(replace(other, order=()), mixed)
+            return plain.ordered_as(self._levels_with(other, new))
         if self.declared:
             return categorical_column(self.name, [*self.categories, *sort_cells(new)], dtype, declared=True)
         return replace(categorical_column(self.name, [*self.categories, *new], dtype), part=self.part)
+
+    def _levels_with(self, other: Column, new: Sequence[Cell]) -> list[Cell]:
+        """Return the levels of both columns from the lowest to the highest; ValueError if both orders leave it open."""
+        sorter: TopologicalSorter[Cell] = TopologicalSorter(dict.fromkeys(new, ()))
+        for column in (self, other):
+            for low, high in itertools.pairwise(column.categories[k] for k in column.order):
+                sorter.add(high, low)
+        try:
+            sorter.prepare()
+        except CycleError as error:
+            raise ValueError(
+                f"column {self.name!r} has its levels in another order now, {error.args[1]}; give them as they were"
+            ) from None
+        levels: list[Cell] = []
+        while sorter.is_active():
+            ready = sorter.get_ready()
+            if len(ready) > 1:
+                known = listed([repr(self.categories[k]) for k in self.order], 8)
+                raise ValueError(
+                    f"column {self.name!r} has the levels {known} in order, and {new[0]!r} has no place among them; "
+                    "name all levels, columns=po.Columns(order={…}), before the first call"
+                )
+            levels += ready
+            sorter.done(*ready)
+        return levels
 
 
 def smallest_code_type(largest: int) -> type[np.unsignedinteger[Any]]:

@@ -257,7 +257,9 @@ export class ClassifierPage extends WhatIf {
     });
     this.order(posterior);
     const y = posterior.indexOf(Math.max(...posterior));
-    this.summary.textContent = y < 0 ? "" : `${this.model.classes[y]}: ${percent(posterior[y])}`;
+    const levels = this.model.levelsAt(posterior, [0.5, 0.05, 0.95]);
+    const between = levels ? `; median ${levels[0]}, 90 % from ${levels[1]} to ${levels[2]}` : "";
+    this.summary.textContent = y < 0 ? "" : `${this.model.classes[y]}: ${percent(posterior[y])}${between}`;
     this.showShares();
     this.showDensity();
   }

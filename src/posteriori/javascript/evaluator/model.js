@@ -1,5 +1,6 @@
 // A generative model, and the posterior of one model or of a logarithmic opinion pool of several.
 
+import { NumberCells, PredictiveDensity } from "./predictive.js";
 import { logSum, numbersOf } from "./arrays.js";
 import { FamilyTables } from "./elimination.js";
 import { RandomTrees, SummedTrees } from "./forest.js";
@@ -203,6 +204,7 @@ export class Classifier {
     this.name = written.name;
     this.target = written.target;
     this.classes = written.classes;
+    this.levels = written.levels ?? null; // the positions of ordered classes, the lowest first
     this.schema = new Schema(written.columns);
     this.hints = new Hints(this.schema, written.target);
     this.models = written.models.map((model) => new GenerativeModel(model, this.schema, written.cuts));
@@ -381,6 +383,15 @@ export class Classifier {
       const perWeight = (whole * (ofAll - Math.max(logPrior, FLOOR))) / size;
       for (const j of places) total[y * width + j] += perWeight * columns[j];
     });
+  }
+
+  /** Return the levels of ordered classes at shares of a posterior, such as 0.5; null of classes without an order. */
+  levelsAt(posterior, shares) {
+    if (!this.levels || Number.isNaN(posterior[0])) return null;
+    const level = this.levels.map((_, k) => k);
+    const cells = new NumberCells({ low: level, high: level, step: 1 });
+    const answer = new PredictiveDensity(cells, this.levels.map((y) => posterior[y]));
+    return shares.map((q) => this.classes[this.levels[answer.quantile(q)]]);
   }
 
   /** Return p(y | x), (C,), in the order of `classes`. */
