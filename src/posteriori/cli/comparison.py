@@ -13,15 +13,14 @@ from posteriori.cli.named_columns import kept_and_text, parts_of_dates
 from posteriori.cli.options import (
     AsJson,
     Categorical,
-    Classes,
     Dates,
     Force,
     Ignore,
+    LabelOptions,
     Quiet,
     SplitSeed,
     TablePath,
     Target,
-    TargetIsClass,
     TextOrKeep,
     models_option,
     split_names,
@@ -62,8 +61,8 @@ def compare(
         Path | None,
         typer.Option(metavar="FILE", help="Draw the curves: .png, .svg or .pdf.", show_default=False),
     ] = None,
-    classes: Classes = None,
-    target_is_class: TargetIsClass = False,
+    *,
+    labels: LabelOptions,
     force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -80,9 +79,7 @@ def compare(
     """
     place = None if plot is None else picture_at(plot, table, force)
     try:
-        data = read_labelled(
-            table, target, ignore=ignore, categorical=categorical, classes=classes, target_is_class=target_is_class
-        )
+        data = read_labelled(table, target, ignore=ignore, categorical=categorical, labels=labels)
     except QuantityError as error:
         raise UserError(f"{error}; compare measures classifiers, posteriori cv the regressions of a number") from None
     frame = data.frame

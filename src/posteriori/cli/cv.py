@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from posteriori.cli.fit_options import folds_of_number, refuse_of_classes
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar
 from posteriori.cli.named_columns import group_numbers, kept_and_text, parts_of_dates
-from posteriori.cli.number_fit import folds_of_number, refuse_of_classes
 from posteriori.cli.options import (
     AsJson,
     Categorical,
-    Classes,
     Dates,
     Groups,
     Ignore,
+    LabelOptions,
     Quiet,
     SplitSeed,
     TablePath,
     Target,
-    TargetIsClass,
     TextOrKeep,
     models_option,
     refuse_misspelt_regressors,
@@ -30,7 +29,7 @@ from posteriori.cli.targets import read_labelled
 from posteriori.registry import CROSS_VALIDATED, REGRESSOR, REGRESSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from posteriori.cli.targets import LabelledTable
@@ -59,8 +58,8 @@ def cv(
     ignore: Ignore = None,
     dates: Dates = None,
     seed: SplitSeed = 0,
-    classes: Classes = None,
-    target_is_class: TargetIsClass = False,
+    *,
+    labels: LabelOptions,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -75,14 +74,13 @@ def cv(
         posteriori cv penguins.csv --target species --models nb,tan,lda
     """
     names = split_names(models)
-    of_numbers = _check_kind(names, {"--classes": classes is not None, "--target-is-class": target_is_class}, target)
+    of_numbers = _check_kind(names, labels, target)
     data = read_labelled(
         table,
         target,
         ignore=ignore,
         categorical=categorical,
-        classes=classes,
-        target_is_class=target_is_class,
+        labels=labels,
         groups=groups,
         numbers=not names,
         only_numbers=of_numbers,
@@ -144,7 +142,7 @@ def cv(
     print_table(out, page)
 
 
-def _check_kind(names: Sequence[str], of_classes: Mapping[str, bool], target: str) -> bool:
+def _check_kind(names: Sequence[str], labels: LabelOptions, target: str) -> bool:
     """Return whether models predict numbers; UserError if only some do, or if options are of classes."""
     refuse_misspelt_regressors("--models", names)
     predict_number = [name for name in names if name in REGRESSORS]
@@ -155,7 +153,7 @@ def _check_kind(names: Sequence[str], of_classes: Mapping[str, bool], target: st
             "models of one kind"
         )
     if predict_number:
-        refuse_of_classes(of_classes, target)
+        refuse_of_classes([labels], target)
     return bool(predict_number)
 
 

@@ -6,6 +6,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.messages import UserError
+from posteriori.cli.records import CLASSES, ONE_COLUMN
 from posteriori.registry import MODELS, REGRESSORS, ModelSpec, find_model, names_with
 from posteriori.support.suggestions import closest, find_class, similar
 
@@ -53,10 +55,6 @@ OptionalTarget = Annotated[
         show_default=False,
     ),
 ]
-Targets = Annotated[
-    list[str] | None,
-    typer.Option(metavar="A,B", help="Of a joint model: columns (or all) to fit pools of.", show_default=False),
-]
 Categorical = Annotated[
     list[str] | None,
     typer.Option(metavar="A,B", help="Columns of codes: numbers that are categories."),
@@ -90,13 +88,6 @@ Dates = Annotated[
         show_default=False,
     ),
 ]
-Classes = Annotated[
-    int | None,
-    typer.Option("--classes", metavar="K", min=2, help="Cut a numeric target into K classes."),
-]
-TargetIsClass = Annotated[
-    bool, typer.Option("--target-is-class", help="Take each whole number of the target as a class.")
-]
 Groups = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Column of groups, such as patients, held out together.", show_default=False),
@@ -117,6 +108,8 @@ Positive = Annotated[
         help="Class of interest. Default: the rarer of two.",
         show_default=False,
     ),
+    ONE_COLUMN,
+    CLASSES,
 ]
 Force = Annotated[
     bool,
@@ -136,6 +129,34 @@ WithColumns = Annotated[
 ]
 SplitSeed = Annotated[int, typer.Option(min=0, help="Seed of the random split of the rows.")]
 DrawSeed = Annotated[int | None, typer.Option(min=0, help="Seed; makes the draw repeatable.", show_default=False)]
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Which columns are read, and how."""
+
+    categorical: Categorical = None
+    columns: Column = None
+    ignore: Ignore = None
+    dates: Dates = None
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """How the classes are made of a target."""
+
+    classes: Annotated[
+        int | None,
+        typer.Option("--classes", metavar="K", min=2, help="Cut a numeric target into K classes."),
+        ONE_COLUMN,
+        CLASSES,
+    ] = None
+    target_is_class: Annotated[
+        bool,
+        typer.Option("--target-is-class", help="Take each whole number of the target as a class."),
+        ONE_COLUMN,
+        CLASSES,
+    ] = False
 
 
 class Method(StrEnum):
