@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 _BEYOND_POOL = {"feature_weights", "components_per_class", "label_noise"}  # parameters of nb that the pool has not
 _JOINT_KINDS = ("keep", "categorical")  # of --column
 _SHARE = 0.2  # of the rows, held out by default
-_FEWEST_FOLDS, _FOLDS = 3, 9  # of a regressor
+FOLDS = 5  # of classes
+_FEWEST_FOLDS, _FOLDS_OF_NUMBER = 3, 9
 
 
 def _list_parameters(context: typer.Context, values: list[str] | None) -> list[str] | None:
@@ -307,7 +308,7 @@ def folds_of_number(folds: int | None) -> int:
     """Return the number of folds of a regressor; UserError if there are too few."""
     if folds is not None and folds < _FEWEST_FOLDS:
         raise UserError(f"--folds is {folds}; a regressor needs {_FEWEST_FOLDS} at least")
-    return _FOLDS if folds is None else folds
+    return _FOLDS_OF_NUMBER if folds is None else folds
 
 
 def joint_model_of(

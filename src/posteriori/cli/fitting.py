@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from posteriori.classifiers.training_record import record_rows
-from posteriori.cli.class_fit import FOLDS, RECORDED, fit_classes
 from posteriori.cli.files import merge_spellings, open_and_summarise
-from posteriori.cli.fit_facts import facts_of_columns
-from posteriori.cli.fit_options import FitOptions, HoldOutOptions, folds_of_number, joint_model_of, refuse_of_classes
-from posteriori.cli.messages import UserError, as_user_errors, note
+from posteriori.cli.fit_options import FOLDS, FitOptions, HoldOutOptions, joint_model_of
+from posteriori.cli.messages import UserError
 from posteriori.cli.named_columns import (
     NOT_OF_DENSITIES,
     columns_named,
@@ -21,7 +16,6 @@ from posteriori.cli.named_columns import (
     group_numbers,
     without_groups,
 )
-from posteriori.cli.options import apply_settings
 from posteriori.cli.outputs import Output
 from posteriori.cli.report import report_at
 from posteriori.cli.targets import (
@@ -32,20 +26,15 @@ from posteriori.cli.targets import (
     check_whole,
     cuts_of,
     note_dates,
-    without_number,
 )
-from posteriori.facts.joint import columns_of, explained, joint_facts
-from posteriori.facts.model import Facts
-from posteriori.facts.numbers import judged_numbers, number_importance, number_members
-from posteriori.learning.folded_data import MOST_EVALUATED, MOST_EVALUATED_BY_ALL
-from posteriori.learning.work_bounds import DESCRIBING, first_steps, fitting_steps
 from posteriori.reading import Scan, TargetCuts
-from posteriori.registry import REGRESSOR, REGRESSORS
 from posteriori.statistics.description import ScannedTable, describe_scan
 from posteriori.support.typing import Array
-from posteriori.tables import IgnoredColumnWarning
 from posteriori.tables.polars import exactly
 from posteriori.tables.progress import WITHOUT_HELD_OUT, Step, plan_steps, start_progress
+
+if TYPE_CHECKING:
+    from posteriori.facts.model import Facts
 
 
 @dataclass(frozen=True)
@@ -81,18 +70,26 @@ def run(options: FitOptions) -> Facts:
         Options contradict each other or do not suit the table.
     """
     target, report = options.target, options.output.report
-    begun = {"command": "fit", "table": " ".join(options.tables)}
-    ended: Facts = {"output": str(options.path)}
-    if target is None:
-        _, data = open_and_summarise(options.tables, lambda scan: _open_columns(scan, options))
-        return {**begun, **_fit_joint(options, data), **ended}
     page = None if report is None else report_at(report, options.tables, options.path, options.output.force)
     spec = options.spec()
-    _, data = open_and_summarise(options.tables, lambda scan: _open_target(scan, options, target))
-    if data.is_number:
-        return {**begun, **_fit_number(options, data, target), **ended}
-    facts = fit_classes(options, data, target, spec, page)
-    return {**begun, **facts, **ended, "report": None if report is None else str(report)}
+    _, data = open_and_summarise(
+        options.tables,
+        lambda scan: _open_columns(scan, options) if target is None else _open_target(scan, options, target),
+    )
+
+    from posteriori.cli import fits  # its imports take seconds, which a refusal does not wait for
+
+    facts: Facts = {"command": "fit", "table": " ".join(options.tables)}
+    if target is None:
+        facts |= fits.fit_joint(options, data)
+    elif data.is_number:
+        facts |= fits.fit_number(options, data, target)
+    else:
+        facts |= fits.fit_classes(options, data, target, spec, page)
+    facts["output"] = str(options.path)
+    if target is not None and not data.is_number:
+        facts["report"] = None if report is None else str(report)
+    return facts
 
 
 def _open_columns(scan: Scan, options: FitOptions) -> Opened:
@@ -148,9 +145,8 @@ def _describe_classes(
     UserError
         The target does not hold what the model predicts.
     """
-    _plan(scan.n_rows, len(features), options, hold_out)
     try:
-        progress = start_progress(DESCRIBING, scan.n_rows)
+        progress = _plan(scan.n_rows, len(features), options, hold_out)
         description = describe_scan(scan, features, target, progress, lambda labels: check_whole(target, labels))
         usual = merge_spellings(description.labels)
         if usual:
@@ -167,8 +163,11 @@ def _describe_classes(
     return scan, description
 
 
-def _plan(n_rows: int, n_columns: int, options: FitOptions, hold_out: HoldOutOptions | None) -> None:
-    """Plan the steps of the fit of a model of classes, for the display of progress."""
+def _plan(n_rows: int, n_columns: int, options: FitOptions, hold_out: HoldOutOptions | None) -> Any:
+    """Plan the steps of the fit of a model of classes, and begin the first one: the description of the rows."""
+    from posteriori.learning.folded_data import MOST_EVALUATED, MOST_EVALUATED_BY_ALL
+    from posteriori.learning.work_bounds import DESCRIBING, first_steps, fitting_steps
+
     is_pool = options.model.model is None
     n_evaluated = min(n_rows, MOST_EVALUATED_BY_ALL if is_pool else MOST_EVALUATED)
     describing, *reading = first_steps(n_rows, n_columns)
@@ -178,70 +177,4 @@ def _plan(n_rows: int, n_columns: int, options: FitOptions, hold_out: HoldOutOpt
         cost, passes = sum(one.cost for one in steps), sum(one.passes for one in steps)
         steps.insert(0, Step(WITHOUT_HELD_OUT, (1.0 - hold_out.share) * cost, passes))
     plan_steps([describing, *steps])
-
-
-def _fit_number(options: FitOptions, data: Opened, target: str) -> Facts:
-    """Fit and save a regressor, and record its training rows in it; return the facts."""
-    refuse_of_classes((options.output, options.hold_out, options.labels), target)
-    spec = REGRESSORS[options.model.model or REGRESSOR.name]
-    if options.output.without_rows and spec.name != "additive":
-        raise UserError(
-            f"a model of {target!r} by {spec.name} predicts from training rows; add --model additive, which does not, "
-            "or leave out --without-rows"
-        )
-    made = options.make_estimator(spec, data.kinds)
-    estimator, _ = apply_settings(made, spec, options.settings, pl.Series([], dtype=pl.String))
-    if spec is REGRESSOR and isinstance(estimator.members, str) and estimator.members != "auto":
-        estimator.set_params(members=[estimator.members])  # one name
-    estimator.set_params(folds=folds_of_number(options.model.folds))
-    if options.model.model is None:
-        note(f"{target!r} holds numbers, so the model predicts a number; --classes 4 cuts it into classes")
-    of_target, n_rows = data.description.columns[target].cells, data.description.n_rows
-    features = [name for name in data.description.columns if name != target]
-    left_out = target if of_target.missing else None
-    groups = data.group_of_rows(target, left_out)
-    if not of_target.present:
-        raise UserError(f"every cell of the target {target!r} is missing; choose another target")
-    if of_target.missing:
-        note(f"{without_number(of_target.missing, target)}, of {n_rows:,}")
-    rows = data.scan.narrowed([*features, target], left_out)
-    with as_user_errors():
-        estimator.fit(rows, target, groups=groups)
-        record_rows(estimator, rows.narrowed(features).frame.head(RECORDED).collect(engine="streaming"))
-    held = estimator.out_of_fold_
-    facts = {
-        "model": spec.name,
-        "rows": n_rows,
-        "rows_without_target": of_target.missing,
-        "target_range": {"min": of_target.lowest, "mean": of_target.mean, "max": of_target.highest},
-        **facts_of_columns(estimator, data.scan, data.description, reads_text=False),
-        "folds": estimator.folds,
-        "members": number_members(estimator),
-        **{name: value for name, value in judged_numbers(held.density, held.y, target).items() if name != "rows"},
-        "held_out_rows": len(held.y),
-        **number_importance(estimator),
-    }
-    with as_user_errors():
-        data.place.save(estimator)
-    return facts
-
-
-def _fit_joint(options: FitOptions, data: Opened) -> Facts:
-    """Fit and save a joint model of all columns; return the facts."""
-    estimator, names = joint_model_of(options.columns, list(data.scan.names), options.title, options.columns.targets)
-    rows = data.scan.narrowed(names)
-    with as_user_errors(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", IgnoredColumnWarning)  # a hint on the page names the columns
-        estimator.fit(rows)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the fit to all rows has printed those that matter
-            explanation = explained(estimator, rows)
-        data.place.save(estimator)
-    return {
-        **joint_facts(estimator),
-        "target": None,
-        "rows": data.description.n_rows,
-        **facts_of_columns(estimator, data.scan, data.description, reads_text=False),
-        "can_be_asked": columns_of(estimator),
-        **explanation,
-    }
+    return start_progress(DESCRIBING, n_rows)

@@ -1,4 +1,4 @@
-"""Fit a model of classes, as the command fit does: scored by cross-validation or on held-out rows, and saved."""
+"""The three ways of the command fit: a model of classes, of a number, and of all columns, each scored and saved."""
 
 from __future__ import annotations
 
@@ -14,18 +14,22 @@ from sklearn.base import clone
 
 from posteriori.classifiers.kept_predictions import keep_predictions
 from posteriori.classifiers.training_record import record_rows
-from posteriori.cli.fit_facts import find_alerts, fit_facts
+from posteriori.cli.fit_facts import facts_of_columns, find_alerts, fit_facts
+from posteriori.cli.fit_options import FOLDS, folds_of_number, joint_model_of, refuse_of_classes
 from posteriori.cli.hold_out import HoldOut, Judged, choose_rows, judge_held_out
 from posteriori.cli.messages import UserError, as_user_errors, note, warn
 from posteriori.cli.options import apply_settings, unlabelled_facts
 from posteriori.cli.report import write_report
+from posteriori.cli.targets import without_number
+from posteriori.facts.joint import columns_of, explained, joint_facts
+from posteriori.facts.numbers import judged_numbers, number_importance, number_members
 from posteriori.fitting.rows import read_first_rows
 from posteriori.learning.equal_rows import group_copies
 from posteriori.learning.folded_data import MOST_EVALUATED
 from posteriori.model_selection import HeldOut, out_of_fold
 from posteriori.reading import Scan
 from posteriori.reading.target_cuts import numbers_as_classes
-from posteriori.registry import ModelSpec
+from posteriori.registry import REGRESSOR, REGRESSORS, ModelSpec
 from posteriori.statistics.description import ScannedTable, describe_scan
 from posteriori.support.suggestions import class_index
 from posteriori.support.typing import Array
@@ -40,8 +44,7 @@ if TYPE_CHECKING:
     from posteriori.cli.outputs import Output
     from posteriori.facts.model import Facts
 
-FOLDS = 5
-RECORDED = 1 << 18  # first rows that evaluate recognises
+_RECORDED = 1 << 18  # first rows that evaluate recognises
 
 
 def fit_classes(options: FitOptions, data: Opened, target: str, spec: ModelSpec, page: Output | None) -> Facts:
@@ -169,7 +172,7 @@ def _record_rows(scored: HeldOut, rows: Scan, judged: Judged) -> None:
     _set_record(scored.estimator, figures=judged.predictions.figures)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of the fit, which has printed them
-        record_rows(scored.estimator, rows.frame.head(RECORDED).collect(engine="streaming"))
+        record_rows(scored.estimator, rows.frame.head(_RECORDED).collect(engine="streaming"))
         keep_predictions(scored.estimator, scored, lambda places: rows.at(places).frame.collect(engine="streaming"))
 
 
@@ -206,3 +209,70 @@ def _cross_validate(
             pooled: HeldOut = estimator.set_params(folds=folds).fit(rows, target, groups=groups).out_of_fold_
             return pooled
         return out_of_fold(estimator, rows, target, folds=folds, groups=groups, most=MOST_EVALUATED)
+
+
+def fit_number(options: FitOptions, data: Opened, target: str) -> Facts:
+    """Fit and save a regressor, and record its training rows in it; return the facts."""
+    refuse_of_classes((options.output, options.hold_out, options.labels), target)
+    spec = REGRESSORS[options.model.model or REGRESSOR.name]
+    if options.output.without_rows and spec.name != "additive":
+        raise UserError(
+            f"a model of {target!r} by {spec.name} predicts from training rows; add --model additive, which does not, "
+            "or leave out --without-rows"
+        )
+    made = options.make_estimator(spec, data.kinds)
+    estimator, _ = apply_settings(made, spec, options.settings, pl.Series([], dtype=pl.String))
+    if spec is REGRESSOR and isinstance(estimator.members, str) and estimator.members != "auto":
+        estimator.set_params(members=[estimator.members])  # one name
+    estimator.set_params(folds=folds_of_number(options.model.folds))
+    if options.model.model is None:
+        note(f"{target!r} holds numbers, so the model predicts a number; --classes 4 cuts it into classes")
+    of_target, n_rows = data.description.columns[target].cells, data.description.n_rows
+    features = [name for name in data.description.columns if name != target]
+    left_out = target if of_target.missing else None
+    groups = data.group_of_rows(target, left_out)
+    if not of_target.present:
+        raise UserError(f"every cell of the target {target!r} is missing; choose another target")
+    if of_target.missing:
+        note(f"{without_number(of_target.missing, target)}, of {n_rows:,}")
+    rows = data.scan.narrowed([*features, target], left_out)
+    with as_user_errors():
+        estimator.fit(rows, target, groups=groups)
+        record_rows(estimator, rows.narrowed(features).frame.head(_RECORDED).collect(engine="streaming"))
+    held = estimator.out_of_fold_
+    facts = {
+        "model": spec.name,
+        "rows": n_rows,
+        "rows_without_target": of_target.missing,
+        "target_range": {"min": of_target.lowest, "mean": of_target.mean, "max": of_target.highest},
+        **facts_of_columns(estimator, data.scan, data.description, reads_text=False),
+        "folds": estimator.folds,
+        "members": number_members(estimator),
+        **{name: value for name, value in judged_numbers(held.density, held.y, target).items() if name != "rows"},
+        "held_out_rows": len(held.y),
+        **number_importance(estimator),
+    }
+    with as_user_errors():
+        data.place.save(estimator)
+    return facts
+
+
+def fit_joint(options: FitOptions, data: Opened) -> Facts:
+    """Fit and save a joint model of all columns; return the facts."""
+    estimator, names = joint_model_of(options.columns, list(data.scan.names), options.title, options.columns.targets)
+    rows = data.scan.narrowed(names)
+    with as_user_errors(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", IgnoredColumnWarning)  # a hint on the page names the columns
+        estimator.fit(rows)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the fit to all rows has printed those that matter
+            explanation = explained(estimator, rows)
+        data.place.save(estimator)
+    return {
+        **joint_facts(estimator),
+        "target": None,
+        "rows": data.description.n_rows,
+        **facts_of_columns(estimator, data.scan, data.description, reads_text=False),
+        "can_be_asked": columns_of(estimator),
+        **explanation,
+    }
