@@ -11,16 +11,13 @@ from posteriori.cli.messages import UserError, as_user_errors, progress_bar
 from posteriori.cli.named_columns import group_numbers, kept_and_text, parts_of_dates
 from posteriori.cli.options import (
     AsJson,
-    Categorical,
-    Dates,
     Groups,
-    Ignore,
+    KeptOrTextColumns,
     LabelOptions,
     Quiet,
     SplitSeed,
     TablePath,
     Target,
-    TextOrKeep,
     models_option,
     refuse_misspelt_regressors,
     split_names,
@@ -53,12 +50,9 @@ def cv(
         int | None, typer.Option(metavar="N", min=2, help="Number of folds. Default: 5; of a number 9.")
     ] = None,
     groups: Groups = None,
-    categorical: Categorical = None,
-    columns: TextOrKeep = None,
-    ignore: Ignore = None,
-    dates: Dates = None,
     seed: SplitSeed = 0,
     *,
+    columns: KeptOrTextColumns,
     labels: LabelOptions,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -78,15 +72,14 @@ def cv(
     data = read_labelled(
         table,
         target,
-        ignore=ignore,
-        categorical=categorical,
+        columns=columns,
         labels=labels,
         groups=groups,
         numbers=not names,
         only_numbers=of_numbers,
     )
     if data.is_number:
-        _cross_validate_numbers(table, target, names, data, folds, columns, dates, seed, as_json)
+        _cross_validate_numbers(table, target, names, data, folds, columns, seed, as_json)
         return
     folds = folds or _FOLDS
     frame = data.frame
@@ -108,8 +101,8 @@ def cv(
             folds=folds,
             groups=None if data.groups is None else group_numbers(frame[data.groups]),
             categorical_features=data.categorical or "from_dtype",
-            **kept_and_text(columns, data.features),
-            dates=parts_of_dates(dates),
+            **kept_and_text(columns.columns, data.features),
+            dates=parts_of_dates(columns.dates),
             random_state=seed,
             progress=progress,
         )
@@ -163,8 +156,7 @@ def _cross_validate_numbers(
     names: Sequence[str],
     data: LabelledTable,
     folds: int | None,
-    columns: list[str] | None,
-    dates: list[str] | None,
+    columns: KeptOrTextColumns,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -174,8 +166,13 @@ def _cross_validate_numbers(
     from posteriori.tables.polars import exactly
 
     frame, folds = data.frame, folds_of_number(folds)
-    settings = {f"columns__{name}": value for name, value in kept_and_text(columns, data.features).items() if value}
-    settings |= {"columns__dates": parts_of_dates(dates), "columns__categorical_features": data.categorical or None}
+    settings = {
+        f"columns__{name}": value for name, value in kept_and_text(columns.columns, data.features).items() if value
+    }
+    settings |= {
+        "columns__dates": parts_of_dates(columns.dates),
+        "columns__categorical_features": data.categorical or None,
+    }
     with as_user_errors():
         groups = None if data.groups is None else group_numbers(frame[data.groups])
         rows = frame.select(exactly(*data.features, target))

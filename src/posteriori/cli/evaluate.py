@@ -96,8 +96,7 @@ def evaluate(
     *,
     asked: AskedDecision,
     expected: Annotated[
-        bool,
-        typer.Option("--expected", help="Of rows without labels: their class shares, and the scores to expect."),
+        bool, typer.Option("--expected", help="Of rows without labels: their class shares, and the scores to expect.")
     ] = False,
     against: Annotated[
         Path | None,

@@ -30,8 +30,7 @@ FORMATS = "CSV, TSV, Excel, Parquet, Arrow or NDJSON; - is stdin"
 
 TablePath = Annotated[Path, typer.Argument(metavar="TABLE", help=f"A table: {FORMATS}.", show_default=False)]
 TablePaths = Annotated[
-    list[str],
-    typer.Argument(metavar="TABLE", help=f"Files, a glob or a folder: {FORMATS}.", show_default=False),
+    list[str], typer.Argument(metavar="TABLE", help=f"Files, a glob or a folder: {FORMATS}.", show_default=False)
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by fit.", show_default=False)]
 # Without it, `with_text_options` raises an error that lists the columns, which the parser does not know.
@@ -48,45 +47,29 @@ Target = Annotated[
 OptionalTarget = Annotated[
     str | None,
     typer.Option(
-        "--target",
-        "-t",
-        metavar="NAME",
-        help="Column to predict. Default: all, by a joint model.",
-        show_default=False,
+        "--target", "-t", metavar="NAME", help="Column to predict. Default: all, by a joint model.", show_default=False
     ),
 ]
 Categorical = Annotated[
-    list[str] | None,
-    typer.Option(metavar="A,B", help="Columns of codes: numbers that are categories."),
+    list[str] | None, typer.Option(metavar="A,B", help="Columns of codes: numbers that are categories.")
 ]
 Ignore = Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")]
 Column = Annotated[
     list[str] | None,
-    typer.Option(
-        "--column",
-        metavar="A,B=KIND",
-        help="Read as text, keep (identifiers), or a density: poisson.",
-    ),
+    typer.Option("--column", metavar="A,B=KIND", help="Read as text, keep (identifiers), or a density: poisson."),
 ]
 TextOrKeep = Annotated[
     list[str] | None,
     typer.Option(
-        "--column",
-        metavar="A,B=KIND",
-        help="How to read columns: as text, or keep (although they identify rows).",
+        "--column", metavar="A,B=KIND", help="How to read columns: as text, or keep (although they identify rows)."
     ),
 ]
 Kept = Annotated[
-    list[str] | None,
-    typer.Option("--column", metavar="A,B=keep", help="Columns to use although they identify rows."),
+    list[str] | None, typer.Option("--column", metavar="A,B=keep", help="Columns to use although they identify rows.")
 ]
 Dates = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="A,B",
-        help="Parts of dates to use, such as month,weekday; or ignore.",
-        show_default=False,
-    ),
+    typer.Option(metavar="A,B", help="Parts of dates to use, such as month,weekday; or ignore.", show_default=False),
 ]
 Groups = Annotated[
     str | None,
@@ -97,24 +80,17 @@ ColumnOfTruth = Annotated[
     typer.Option("--target", "-t", metavar="NAME", help="The column that holds the truth. Default: that of fit."),
 ]
 Threshold = Annotated[
-    list[str] | None,
-    typer.Option(metavar="CLASS=P", help="Predict CLASS where its probability is P or more."),
+    list[str] | None, typer.Option(metavar="CLASS=P", help="Predict CLASS where its probability is P or more.")
 ]
 Positive = Annotated[
     str | None,
     typer.Option(
-        "--positive",
-        metavar="LABEL",
-        help="Class of interest. Default: the rarer of two.",
-        show_default=False,
+        "--positive", metavar="LABEL", help="Class of interest. Default: the rarer of two.", show_default=False
     ),
     ONE_COLUMN,
     CLASSES,
 ]
-Force = Annotated[
-    bool,
-    typer.Option("--force", help="Replace files that exist."),
-]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 PageTitle = Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")]
@@ -139,6 +115,13 @@ class ColumnOptions:
     columns: Column = None
     ignore: Ignore = None
     dates: Dates = None
+
+
+@dataclass(frozen=True)
+class KeptOrTextColumns(ColumnOptions):
+    """Which columns are read, and how, by models with their defaults."""
+
+    columns: TextOrKeep = None
 
 
 @dataclass(frozen=True)

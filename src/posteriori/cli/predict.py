@@ -152,24 +152,15 @@ class _Predicted:
     append: Annotated[bool, typer.Option("--append", help="Write all columns of the table first.")] = False
     strangeness: Annotated[
         bool,
-        typer.Option(
-            "--strangeness",
-            help="Add log_density and strangeness: how unusual a row is.",
-        ),
+        typer.Option("--strangeness", help="Add log_density and strangeness: how unusual a row is."),
         _BY_POOL,
         CLASSES,
     ] = False
-    outside: Annotated[
-        bool,
-        typer.Option("--outside", help="Add outside: cells beyond the training rows."),
-    ] = False
+    outside: Annotated[bool, typer.Option("--outside", help="Add outside: cells beyond the training rows.")] = False
     threshold: Annotated[Threshold, CLASSES] = None
     costs: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Predict the class of least expected cost: .json or table.",
-        ),
+        typer.Option(metavar="FILE", help="Predict the class of least expected cost: .json or table."),
         CLASSES,
     ] = None
     coverage: Annotated[
@@ -184,9 +175,7 @@ class _Predicted:
     priors: Annotated[
         str | None,
         typer.Option(
-            metavar="SHARES",
-            help="Class shares of these rows: CLASS=0.3,OTHER=0.7, or estimate.",
-            show_default=False,
+            metavar="SHARES", help="Class shares of these rows: CLASS=0.3,OTHER=0.7, or estimate.", show_default=False
         ),
         ONE_COLUMN,
         CLASSES,
@@ -212,8 +201,7 @@ class _Predicted:
         ),
     ] = None
     top: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Of a sorted list: the first N rows.", show_default=False),
+        int | None, typer.Option(metavar="N", min=1, help="Of a sorted list: the first N rows.", show_default=False)
     ] = None
     reasons: Annotated[
         int | None,
@@ -335,8 +323,7 @@ def predict(
     *,
     asked: _Predicted,
     escape_formulas: Annotated[
-        bool,
-        typer.Option("--escape-formulas", help="Put ' before text that a spreadsheet would run (=…, @…)."),
+        bool, typer.Option("--escape-formulas", help="Put ' before text that a spreadsheet would run (=…, @…).")
     ] = False,
     force: Force = False,
     quiet: Quiet = False,

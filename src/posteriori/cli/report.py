@@ -71,8 +71,7 @@ class _Reported:
     ] = None
     target: Annotated[ColumnOfTruth, ONE_COLUMN] = None
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to write. Default: MODEL.report.html."),
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write. Default: MODEL.report.html.")
     ] = None
     explorer: Annotated[
         str | None,
@@ -84,12 +83,7 @@ class _Reported:
 
 
 def report(
-    model: ModelPath,
-    table: TablePath,
-    *,
-    asked: _Reported,
-    title: PageTitle = None,
-    force: Force = False,
+    model: ModelPath, table: TablePath, *, asked: _Reported, title: PageTitle = None, force: Force = False
 ) -> None:
     """Write a report: how a model predicts a table, or how a table differs from earlier rows.
 

@@ -14,7 +14,7 @@ from posteriori.support.suggestions import closest, similar
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.cli.options import LabelOptions
+    from posteriori.cli.options import ColumnOptions, LabelOptions
     from posteriori.reading import TargetCuts
 
 
@@ -24,14 +24,6 @@ class QuantityError(UserError):
 
 _AS_DAYS = "write it as a number, such as the days since the first date"
 _OTHERWISE = "posteriori fit without --model predicts it as a number, --classes 4 cuts it into classes"
-
-
-def target_as_classes(frame: pl.DataFrame, target: str, path: Path, labels: LabelOptions) -> pl.DataFrame:
-    """Return the labelled rows of a table with its target as classes, cut at quantiles with --classes."""
-    cuts = cuts_of([frame], target, labels)
-    if cuts is not None:
-        frame = frame.with_columns(cuts.expression(target))
-    return labelled_rows(frame, target, path, labels.target_is_class)
 
 
 def cuts_of(frames: Iterable[pl.DataFrame], target: str, options: LabelOptions) -> TargetCuts | None:
@@ -215,8 +207,7 @@ def read_labelled(
     path: Path,
     target: str,
     *,
-    ignore: list[str] | None,
-    categorical: list[str] | None,
+    columns: ColumnOptions,
     labels: LabelOptions,
     groups: str | None = None,
     numbers: bool = False,
@@ -235,14 +226,18 @@ def read_labelled(
     check_column(target, frame.schema, path.name)
     if not only_numbers:
         try:
-            frame = target_as_classes(frame, target, path, labels)
+            cuts = cuts_of([frame], target, labels)
+            classes = frame if cuts is None else frame.with_columns(cuts.expression(target))
+            frame = labelled_rows(classes, target, path, labels.target_is_class)
         except QuantityError:
             if not numbers:
                 raise
             is_number = True
     if is_number:
         frame = rows_with_number(frame, target)
-    features = features_left(frame.columns, target, ignore, path.name)
+    features = features_left(frame.columns, target, columns.ignore, path.name)
     if groups is not None:
         groups, features = without_groups(groups, frame.columns, features, target, path.name)
-    return LabelledTable(frame, features, columns_named(categorical, features, "--categorical"), groups, is_number)
+    return LabelledTable(
+        frame, features, columns_named(columns.categorical, features, "--categorical"), groups, is_number
+    )
