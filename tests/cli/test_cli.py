@@ -18,9 +18,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import posteriori as po
-from posteriori.cli import commands, main
+from posteriori.cli import commands, fitting, main
 from posteriori.cli import files as writing
-from posteriori.cli import fit as fitting
 from posteriori.cli.commands import app
 from posteriori.datasets import load_penguins
 from posteriori.reading.file_frames import MISSING

@@ -18,8 +18,7 @@ from numpy.testing import assert_allclose
 
 import posteriori as po
 from posteriori.classifiers.training_record import record_rows
-from posteriori.cli import fit as fitting
-from posteriori.cli import main, messages
+from posteriori.cli import fitting, main, messages
 from posteriori.statistics import description
 from posteriori.tables.progress import report_progress
 from tests.cli.command_line import CommandLine

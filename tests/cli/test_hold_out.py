@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 
 import posteriori as po
-from posteriori.cli.hold_out import HoldOutOptions, choose_rows
+from posteriori.cli.fit_options import HoldOutOptions
+from posteriori.cli.hold_out import choose_rows
 from posteriori.model_selection import metrics
 from tests.cli.command_line import CommandLine
 

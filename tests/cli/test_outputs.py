@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import posteriori as po
-from posteriori.cli import fit_facts
+from posteriori.cli import fits
 from posteriori.datasets import load_penguins
 from posteriori.model_files import read_file
 from tests.cli.command_line import CommandLine
@@ -139,7 +139,7 @@ def test_a_fitted_model_is_saved_though_a_fact_fails(monkeypatch):
     def fails(*_):
         raise ArithmeticError("a fact")
 
-    monkeypatch.setattr(fit_facts, "fit_facts", fails)
+    monkeypatch.setattr(fits, "fit_facts", fails)
     code, _, err = run("fit", "birds.csv", "--target", "species")
     assert (code, "the model is saved to 'birds.posteriori'" in err) == (1, True)
     rows = pl.read_csv("birds.csv")

@@ -25,6 +25,7 @@ from posteriori.cli.impute import impute
 from posteriori.cli.merging import merge
 from posteriori.cli.predict import predict
 from posteriori.cli.query import query
+from posteriori.cli.records import with_records
 from posteriori.cli.report import report
 from posteriori.cli.sample import sample
 from posteriori.cli.show import show
@@ -139,7 +140,8 @@ def _posteriori(
 
 def add_command(command: Callable[..., None], group: typer.Typer = app) -> None:
     """Add a function to the command line; its signature gives arguments and options, its docstring the help."""
-    with_options = with_text_options(command) if command in _READ_TABLES else command
+    single = with_records(command)
+    with_options = with_text_options(single) if command in _READ_TABLES else single
     group.command(cls=Command, help=help_of(command))(with_options)
 
 

@@ -12,17 +12,13 @@ from posteriori.cli.messages import UserError, as_user_errors, progress_bar, war
 from posteriori.cli.named_columns import kept_and_text, parts_of_dates
 from posteriori.cli.options import (
     AsJson,
-    Categorical,
-    Classes,
-    Dates,
     Force,
-    Ignore,
+    KeptOrTextColumns,
+    LabelOptions,
     Quiet,
     SplitSeed,
     TablePath,
     Target,
-    TargetIsClass,
-    TextOrKeep,
     models_option,
     split_names,
 )
@@ -42,10 +38,6 @@ def compare(
     table: TablePath,
     target: Target = "",
     models: Annotated[list[str] | None, models_option(COMPARED)] = None,
-    categorical: Categorical = None,
-    columns: TextOrKeep = None,
-    ignore: Ignore = None,
-    dates: Dates = None,
     sizes: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,8 +54,9 @@ def compare(
         Path | None,
         typer.Option(metavar="FILE", help="Draw the curves: .png, .svg or .pdf.", show_default=False),
     ] = None,
-    classes: Classes = None,
-    target_is_class: TargetIsClass = False,
+    *,
+    columns: KeptOrTextColumns,
+    labels: LabelOptions,
     force: Force = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
@@ -80,9 +73,7 @@ def compare(
     """
     place = None if plot is None else picture_at(plot, table, force)
     try:
-        data = read_labelled(
-            table, target, ignore=ignore, categorical=categorical, classes=classes, target_is_class=target_is_class
-        )
+        data = read_labelled(table, target, columns=columns, labels=labels)
     except QuantityError as error:
         raise UserError(f"{error}; compare measures classifiers, posteriori cv the regressions of a number") from None
     frame = data.frame
@@ -109,8 +100,8 @@ def compare(
             repeats=repeats,
             test_share=_TEST_SHARE,
             categorical_features=data.categorical or "from_dtype",
-            **kept_and_text(columns, data.features),
-            dates=parts_of_dates(dates),
+            **kept_and_text(columns.columns, data.features),
+            dates=parts_of_dates(columns.dates),
             random_state=seed,
             progress=progress,
         )

@@ -6,22 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from posteriori.cli.fit_options import folds_of_number, refuse_of_classes
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar
 from posteriori.cli.named_columns import group_numbers, kept_and_text, parts_of_dates
-from posteriori.cli.number_fit import folds_of_number, refuse_of_classes
 from posteriori.cli.options import (
     AsJson,
-    Categorical,
-    Classes,
-    Dates,
     Groups,
-    Ignore,
+    KeptOrTextColumns,
+    LabelOptions,
     Quiet,
     SplitSeed,
     TablePath,
     Target,
-    TargetIsClass,
-    TextOrKeep,
     models_option,
     refuse_misspelt_regressors,
     split_names,
@@ -30,7 +26,7 @@ from posteriori.cli.targets import read_labelled
 from posteriori.registry import CROSS_VALIDATED, REGRESSOR, REGRESSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from posteriori.cli.targets import LabelledTable
@@ -54,13 +50,10 @@ def cv(
         int | None, typer.Option(metavar="N", min=2, help="Number of folds. Default: 5; of a number 9.")
     ] = None,
     groups: Groups = None,
-    categorical: Categorical = None,
-    columns: TextOrKeep = None,
-    ignore: Ignore = None,
-    dates: Dates = None,
     seed: SplitSeed = 0,
-    classes: Classes = None,
-    target_is_class: TargetIsClass = False,
+    *,
+    columns: KeptOrTextColumns,
+    labels: LabelOptions,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -75,20 +68,18 @@ def cv(
         posteriori cv penguins.csv --target species --models nb,tan,lda
     """
     names = split_names(models)
-    of_numbers = _check_kind(names, {"--classes": classes is not None, "--target-is-class": target_is_class}, target)
+    of_numbers = _check_kind(names, labels, target)
     data = read_labelled(
         table,
         target,
-        ignore=ignore,
-        categorical=categorical,
-        classes=classes,
-        target_is_class=target_is_class,
+        columns=columns,
+        labels=labels,
         groups=groups,
         numbers=not names,
         only_numbers=of_numbers,
     )
     if data.is_number:
-        _cross_validate_numbers(table, target, names, data, folds, columns, dates, seed, as_json)
+        _cross_validate_numbers(table, target, names, data, folds, columns, seed, as_json)
         return
     folds = folds or _FOLDS
     frame = data.frame
@@ -110,8 +101,8 @@ def cv(
             folds=folds,
             groups=None if data.groups is None else group_numbers(frame[data.groups]),
             categorical_features=data.categorical or "from_dtype",
-            **kept_and_text(columns, data.features),
-            dates=parts_of_dates(dates),
+            **kept_and_text(columns.columns, data.features),
+            dates=parts_of_dates(columns.dates),
             random_state=seed,
             progress=progress,
         )
@@ -144,7 +135,7 @@ def cv(
     print_table(out, page)
 
 
-def _check_kind(names: Sequence[str], of_classes: Mapping[str, bool], target: str) -> bool:
+def _check_kind(names: Sequence[str], labels: LabelOptions, target: str) -> bool:
     """Return whether models predict numbers; UserError if only some do, or if options are of classes."""
     refuse_misspelt_regressors("--models", names)
     predict_number = [name for name in names if name in REGRESSORS]
@@ -155,7 +146,7 @@ def _check_kind(names: Sequence[str], of_classes: Mapping[str, bool], target: st
             "models of one kind"
         )
     if predict_number:
-        refuse_of_classes(of_classes, target)
+        refuse_of_classes([labels], target)
     return bool(predict_number)
 
 
@@ -165,8 +156,7 @@ def _cross_validate_numbers(
     names: Sequence[str],
     data: LabelledTable,
     folds: int | None,
-    columns: list[str] | None,
-    dates: list[str] | None,
+    columns: KeptOrTextColumns,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -176,8 +166,13 @@ def _cross_validate_numbers(
     from posteriori.tables.polars import exactly
 
     frame, folds = data.frame, folds_of_number(folds)
-    settings = {f"columns__{name}": value for name, value in kept_and_text(columns, data.features).items() if value}
-    settings |= {"columns__dates": parts_of_dates(dates), "columns__categorical_features": data.categorical or None}
+    settings = {
+        f"columns__{name}": value for name, value in kept_and_text(columns.columns, data.features).items() if value
+    }
+    settings |= {
+        "columns__dates": parts_of_dates(columns.dates),
+        "columns__categorical_features": data.categorical or None,
+    }
     with as_user_errors():
         groups = None if data.groups is None else group_numbers(frame[data.groups])
         rows = frame.select(exactly(*data.features, target))

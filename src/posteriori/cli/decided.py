@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posteriori.cli.evaluate import AskedDecision
 from posteriori.cli.evaluation import print_confusion
 from posteriori.cli.messages import UserError
 from posteriori.cli.predict import costs_in, thresholds_in
@@ -20,55 +19,6 @@ from posteriori.support.typing import Array
 if TYPE_CHECKING:
     from posteriori.facts.model import Facts
     from posteriori.model_selection import HeldOut
-    from posteriori.scoring.decisions import Decision
-
-
-@dataclass(frozen=True)
-class AskedDecision:
-    """The options of evaluate on decisions."""
-
-    threshold: Sequence[str] | None
-    costs: Path | None
-    capacity: str | None
-
-    @property
-    def given(self) -> dict[str, bool]:
-        """Whether each option is given."""
-        return {
-            "--threshold": bool(self.threshold),
-            "--costs": self.costs is not None,
-            "--capacity": self.capacity is not None,
-        }
-
-    def rule(self, labels: Sequence[Any]) -> Decision | None:
-        """Return the rule of thresholds or costs."""
-        return thresholds_in(self.threshold, labels) if self.costs is None else costs_in(self.costs, labels)
-
-    def check(self) -> None:
-        """Raise UserError if options exclude each other, or the capacity is none."""
-        if self.threshold and self.capacity is not None:
-            raise UserError("--threshold and --capacity are two rules for one decision; remove one of them")
-        if self.capacity is not None:
-            self.rows(1)
-
-    def check_class(self, positive: Any, labels: Sequence[Any]) -> None:
-        """Raise UserError if the rows of --capacity could be ranked by several classes."""
-        if self.capacity is not None and positive is None and len(labels) != 2:
-            raise UserError("--capacity ranks rows by one class; name it with --positive LABEL")
-
-    def rows(self, n: int) -> int:
-        """Return the number of rows, of n, that --capacity N or N% allows."""
-        text = (self.capacity or "").strip()
-        try:
-            amount = float(text.removesuffix("%"))
-        except ValueError:
-            amount = -1.0
-        whole = text.endswith("%") or amount == int(amount if np.isfinite(amount) else 0)
-        if not 0 < amount < np.inf or not whole or (text.endswith("%") and amount > 100):
-            raise UserError(
-                f"--capacity is {self.capacity!r}; give a number of rows such as 200, or a share such as 5%"
-            )
-        return min(n, round(n * amount / 100) if text.endswith("%") else int(amount))
 
 
 def decision_facts(asked: AskedDecision, judged: HeldOut, labels: Sequence[Any]) -> Facts:
@@ -76,7 +26,7 @@ def decision_facts(asked: AskedDecision, judged: HeldOut, labels: Sequence[Any])
 
     Costs decide, unless there are thresholds or a capacity: then they are what these decisions cost.
     """
-    if not any(asked.given.values()):
+    if asked == AskedDecision():
         return {}
     y_true, posterior, _ = judged.judged
     one = judged.figures.of_interest

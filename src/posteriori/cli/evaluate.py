@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.messages import UserError, as_user_errors, refuse_given, warn
+from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.models import align, load_classifier_or_regressor, read_for, with_cut_target
 from posteriori.cli.options import AsJson, ColumnOfTruth, ModelPath, Positive, TablePath
+from posteriori.cli.predict import costs_in, thresholds_in
+from posteriori.cli.records import CLASSES, NUMBERS, For, refuse_unfit
 from posteriori.cli.targets import check_column, labelled_rows, rows_with_number
 
 if TYPE_CHECKING:
@@ -22,23 +25,27 @@ if TYPE_CHECKING:
 
     from posteriori.classifiers import GenerativeEstimator
     from posteriori.classifiers.generative_regressor import Regressor
-    from posteriori.cli.decided import AskedDecision
     from posteriori.facts.model import Facts
+    from posteriori.scoring.decisions import Decision
 
 
-def evaluate(
-    model: ModelPath,
-    table: TablePath,
-    target: ColumnOfTruth = None,
-    positive: Positive = None,
+_LABELLED = For("labelled rows", "is given without labels")
+
+
+@dataclass(frozen=True)
+class AskedDecision:
+    """The options of evaluate on decisions."""
+
     threshold: Annotated[
         list[str] | None,
         typer.Option(metavar="CLASS=P", help="Judge decisions: CLASS where its probability is P or more."),
-    ] = None,
+        CLASSES,
+    ] = None
     costs: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Judge decisions by costs, as in predict: .json or table."),
-    ] = None,
+        CLASSES,
+    ] = None
     capacity: Annotated[
         str | None,
         typer.Option(
@@ -46,10 +53,50 @@ def evaluate(
             help="Judge decisions: the class of --positive in the N (or N%) rows where it is most probable.",
             show_default=False,
         ),
-    ] = None,
+        CLASSES,
+        _LABELLED,
+    ] = None
+
+    def rule(self, labels: Sequence[Any]) -> Decision | None:
+        """Return the rule of thresholds or costs."""
+        return thresholds_in(self.threshold, labels) if self.costs is None else costs_in(self.costs, labels)
+
+    def check(self) -> None:
+        """Raise UserError if options exclude each other, or the capacity is none."""
+        if self.threshold and self.capacity is not None:
+            raise UserError("--threshold and --capacity are two rules for one decision; remove one of them")
+        if self.capacity is not None:
+            self.rows(1)
+
+    def check_class(self, positive: Any, labels: Sequence[Any]) -> None:
+        """Raise UserError if the rows of --capacity could be ranked by several classes."""
+        if self.capacity is not None and positive is None and len(labels) != 2:
+            raise UserError("--capacity ranks rows by one class; name it with --positive LABEL")
+
+    def rows(self, n: int) -> int:
+        """Return the number of rows, of n, that --capacity N or N% allows."""
+        text = (self.capacity or "").strip()
+        try:
+            amount = float(text.removesuffix("%"))
+        except ValueError:
+            amount = -1.0
+        whole = text.endswith("%") or amount == int(amount if math.isfinite(amount) else 0)
+        if not 0 < amount < math.inf or not whole or (text.endswith("%") and amount > 100):
+            raise UserError(
+                f"--capacity is {self.capacity!r}; give a number of rows such as 200, or a share such as 5%"
+            )
+        return min(n, round(n * amount / 100) if text.endswith("%") else int(amount))
+
+
+def evaluate(
+    model: ModelPath,
+    table: TablePath,
+    target: ColumnOfTruth = None,
+    positive: Positive = None,
+    *,
+    asked: AskedDecision,
     expected: Annotated[
-        bool,
-        typer.Option("--expected", help="Of rows without labels: their class shares, and the scores to expect."),
+        bool, typer.Option("--expected", help="Of rows without labels: their class shares, and the scores to expect.")
     ] = False,
     against: Annotated[
         Path | None,
@@ -72,9 +119,7 @@ def evaluate(
         posteriori evaluate penguins.posteriori penguins.csv
     """
     from posteriori.cli import tables
-    from posteriori.cli.decided import AskedDecision
 
-    asked = AskedDecision(threshold, costs, capacity)
     asked.check()
     if against is not None and not expected:
         raise UserError("--against is for rows without labels; add --expected, or leave it out")
@@ -93,7 +138,7 @@ def evaluate(
     from posteriori.classifiers.generative_regressor import Regressor
 
     if isinstance(estimator, Regressor):
-        refuse_given(asked.given, "classes", "predicts a number")
+        refuse_unfit([asked], {NUMBERS, _LABELLED})
         _evaluate_numbers(estimator, frame, target, table, positive, as_json)
         return
     facts = {"command": "evaluate", "table": str(table), "target": target}
@@ -155,7 +200,7 @@ def _expect(
 
     if not isinstance(estimator, Decides):
         raise UserError("--expected is of probabilities of classes, and the model predicts a number; leave it out")
-    refuse_given({"--capacity": asked.capacity is not None}, "labelled rows", "is given without labels")
+    refuse_unfit([asked], {CLASSES})
     decision = asked.rule(labels_of(estimator))
     earlier = None if against is None else str(against)
     facts = {"command": "evaluate", "table": str(table), **expected_facts(estimator, [str(table)], decision, earlier)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,11 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from posteriori.cli.files import write_out
-from posteriori.cli.messages import UserError, as_user_errors, refuse_given
+from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.models import AnyModelPath, load_any, load_classifier_or_regressor
 from posteriori.cli.options import Force, ModelPath, Threshold, split_names
 from posteriori.cli.outputs import output_at
 from posteriori.cli.predict import named_costs, named_thresholds
+from posteriori.cli.records import CLASSES, NUMBERS, refuse_unfit
 
 
 class ExportLanguage(StrEnum):
@@ -65,6 +67,23 @@ def export(
             write_whole(path, written.encode())
 
 
+@dataclass(frozen=True)
+class _Predicted:
+    """The options on the predictions of the SELECT."""
+
+    threshold: Annotated[Threshold, CLASSES] = None
+    costs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Predict the decision of least expected cost: .json or table."),
+        CLASSES,
+    ] = None
+    coverage: Annotated[
+        float | None,
+        typer.Option(metavar="P", help="Of a number: probability of its interval. Default: 0.9.", show_default=False),
+        NUMBERS,
+    ] = None
+
+
 def sql(
     model: ModelPath,
     table: Annotated[
@@ -82,15 +101,8 @@ def sql(
             help="Columns of the table in the result, such as its key. Default: the features.",
         ),
     ] = None,
-    threshold: Threshold = None,
-    costs: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Predict the decision of least expected cost: .json or table."),
-    ] = None,
-    coverage: Annotated[
-        float | None,
-        typer.Option(metavar="P", help="Of a number: probability of its interval. Default: 0.9.", show_default=False),
-    ] = None,
+    *,
+    asked: _Predicted,
 ) -> None:
     """Print a model as one SELECT, which scores rows in a database.
 
@@ -116,15 +128,12 @@ def sql(
         raise UserError(
             f"{str(model)!r} holds a {type(estimator).__name__}, which cannot be written as a SELECT; fit {remedy}"
         )
-    if isinstance(estimator, Classifier):
-        refuse_given({"--coverage": coverage is not None}, "numbers", "predicts classes")
-    else:
-        refuse_given({"--threshold": bool(threshold), "--costs": costs is not None}, "classes", "predicts a number")
-    more: dict[str, Any] = {} if coverage is None else {"coverage": coverage}
-    if threshold:
-        more["thresholds"] = named_thresholds(threshold)
-    if costs is not None:
-        more["costs"] = named_costs(costs)
+    refuse_unfit([asked], {CLASSES if isinstance(estimator, Classifier) else NUMBERS})
+    more: dict[str, Any] = {} if asked.coverage is None else {"coverage": asked.coverage}
+    if asked.threshold:
+        more["thresholds"] = named_thresholds(asked.threshold)
+    if asked.costs is not None:
+        more["costs"] = named_costs(asked.costs)
     kept = None if columns is None else split_names(columns)
     with as_user_errors():
         try:

@@ -10,13 +10,15 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from glob import has_magic
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from posteriori.cli.messages import UserError, as_user_errors, note
+from posteriori.cli.records import gathered, parameters_of, with_parameters
 from posteriori.user_warnings import warn
 
 if TYPE_CHECKING:
@@ -30,70 +32,62 @@ if TYPE_CHECKING:
 
 STDIN = "-"  # the table that a command reads from its standard input
 _TABS = {"tab": "\t", "\\t": "\t"}
-_OPTIONS = {
-    "sep": Annotated[
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How the tables of a command are read."""
+
+    sep: Annotated[
+        str | None, typer.Option("--sep", metavar="CHAR", help="Separator: , ; | or tab. Default: detected.")
+    ] = None
+    decimal: Annotated[
+        str | None, typer.Option("--decimal", metavar="CHAR", help="Decimal mark. Default: detected.")
+    ] = None
+    encoding: Annotated[
         str | None,
-        typer.Option("--sep", metavar="CHAR", help="Separator: , ; | or tab. Default: detected."),
-    ],
-    "decimal": Annotated[
+        typer.Option("--encoding", metavar="NAME", help="utf-8, latin-1, cp1252, utf-16, … Default: detected."),
+    ] = None
+    missing_values: Annotated[
         str | None,
-        typer.Option("--decimal", metavar="CHAR", help="Decimal mark. Default: detected."),
-    ],
-    "encoding": Annotated[
-        str | None,
-        typer.Option(
-            "--encoding",
-            metavar="NAME",
-            help="utf-8, latin-1, cp1252, utf-16, … Default: detected.",
-        ),
-    ],
-    "missing_values": Annotated[
-        str | None,
-        typer.Option(
-            "--missing-values",
-            metavar="A,B",
-            help="Further cells that are missing, such as -,?",
-        ),
-    ],
-    "skip_rows": Annotated[
+        typer.Option("--missing-values", metavar="A,B", help="Further cells that are missing, such as -,?"),
+    ] = None
+    skip_rows: Annotated[
         int | None,
         typer.Option("--skip-rows", metavar="N", min=0, help="Skip N lines above the header.", show_default=False),
-    ],
-    "sheet": Annotated[
+    ] = None
+    sheet: Annotated[
         str | None,
         typer.Option("--sheet", metavar="NAME", help="Sheet of a spreadsheet, or its number. Default: 1."),
-    ],
-    "strict": Annotated[
-        bool,
-        typer.Option("--strict", help="Refuse tables with repairs or odd rows."),
-    ],
-}
-_KEEP_SPELLING = Annotated[
-    bool,
-    typer.Option("--keep-spelling", help="Keep labels apart that differ only in case or blanks."),
-]
+    ] = None
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse tables with repairs or odd rows.")] = False
+
+    def dialect(self) -> AskedDialect:
+        """Return the options on text files."""
+        from posteriori.reading.dialects import AskedDialect
+
+        marks = tuple(mark for mark in (self.missing_values or "").split(",") if mark)
+        separator = _TABS.get(self.sep or "", self.sep)
+        rest = self.skip_rows or 0, self.sheet, self.strict
+        return AskedDialect(separator, self.decimal, self.encoding, marks, *rest)
+
+
+@dataclass(frozen=True)
+class LabelTextOptions(TextOptions):
+    """How tables with labels are read."""
+
+    keep_spelling: Annotated[
+        bool, typer.Option("--keep-spelling", help="Keep labels apart that differ only in case or blanks.")
+    ] = False
 
 
 class _TableReading:
     """The options of a command on its tables, its copy of stdin, and the notes that it has printed."""
 
-    def __init__(
-        self,
-        sep: str | None,
-        decimal: str | None,
-        encoding: str | None,
-        missing_values: str | None,
-        skip_rows: int | None,
-        sheet: str | None,
-        strict: bool,
-        keep_spelling: bool = False,
-    ) -> None:
-        from posteriori.reading.dialects import AskedDialect
-
-        marks = tuple(mark for mark in (missing_values or "").split(",") if mark)
-        self.asked = AskedDialect(_TABS.get(sep or "", sep), decimal, encoding, marks, skip_rows or 0, sheet, strict)
-        self.strict = strict
-        self.keeps_spelling = keep_spelling
+    def __init__(self, options: TextOptions) -> None:
+        self.asked = options.dialect()
+        self.strict = options.strict
+        self.keeps_spelling = isinstance(options, LabelTextOptions) and options.keep_spelling
         self.known: KnownColumns | None = None  # what the options state of columns (`KnownColumns`)
         self.labels: dict[str, str] = {}  # those that are read in another spelling
         self.stdin: Path | None = None
@@ -102,7 +96,6 @@ class _TableReading:
 
 
 _MOST_COLUMNS = 12  # in the error for a command without a target
-_SWITCHES = ("strict", "keep_spelling")
 _CURRENT: ContextVar[_TableReading | None] = ContextVar("reading", default=None)
 
 
@@ -111,39 +104,28 @@ def with_text_options(command: Callable[..., None]) -> Callable[..., None]:
 
     One that makes classes of a target also has --keep-spelling.
     """
-    signature = inspect.signature(command, eval_str=True)
-    options: dict[str, Any] = dict(_OPTIONS)
-    if "target_is_class" in signature.parameters:
-        options["keep_spelling"] = _KEEP_SPELLING
-    defaults = {name: False if name in _SWITCHES else None for name in options}
+    parameters = inspect.signature(command, eval_str=True).parameters
+    record = LabelTextOptions if "target_is_class" in parameters else TextOptions
 
     @functools.wraps(command)
-    def run_command(*arguments: Any, **given: Any) -> None:
+    def run_command(*arguments: Any, **options: Any) -> None:
         from posteriori.reading.spellings import spellings_kept
 
-        reading = _TableReading(**{name: given.pop(name, default) for name, default in defaults.items()})
+        reading = _TableReading(gathered(record, options))
         with as_user_errors():
             reading.asked.check()
-        target = given.get("target")
-        reading.known = _stated(target, given.get("categorical"), given.get("columns"))
+        target = options.get("target")
+        reading.known = _stated(target, options.get("categorical"), options.get("columns"))
         token = _CURRENT.set(reading)
         try:
             if target == "":
-                raise _without_target(given["table"])
+                raise _without_target(options["table"])
             with spellings_kept():  # `merge_spellings` gives them one, or a hint names them
-                command(*arguments, **given)
+                command(*arguments, **options)
         finally:
             _CURRENT.reset(token)
 
-    run: Any = run_command
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=annotation)
-        for name, annotation in options.items()
-    ]
-    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *added])
-    del run.__wrapped__
-    run.__annotations__ = {name: one.annotation for name, one in run.__signature__.parameters.items()}
-    return cast(Callable[..., None], run)
+    return with_parameters(run_command, [*parameters.values(), *parameters_of(record)])
 
 
 def _stated(target: str | None, categorical: list[str] | None, kinds: list[str] | None) -> Any:

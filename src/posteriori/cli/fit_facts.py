@@ -6,7 +6,7 @@ import itertools
 import re
 import shlex
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from rich.console import Console
@@ -217,6 +217,16 @@ def _is_text(scan: Scan, column: Column) -> bool:
     return looks_like_text(head.to_series().to_list())
 
 
+def facts_of_columns(
+    estimator: Any, scan: Scan, description: ScannedTable, stated: Collection[str] = (), reads_text: bool = True
+) -> Facts:
+    """Return the facts about the columns, and the hints on how they are read."""
+    return {
+        "columns": column_facts(facts_of_scan(estimator, scan, description), description.n_rows),
+        "hints": list(hints(scan, description, estimator.schema_, stated, reads_text)),
+    }
+
+
 def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Judged) -> Facts:
     """Return the facts about a fit: columns, hints, scores, number of parameters and feature importance."""
     estimator, held = scored.estimator, judged.held_out
@@ -228,8 +238,7 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Ju
             {"class": label, "rows": description.labels.get(category, 0)}
             for label, category in zip(labels_of(estimator), estimator.target_.categories, strict=True)
         ],
-        "columns": column_facts(facts_of_scan(estimator, scan, description), description.n_rows),
-        "hints": list(hints(scan, description, schema, value.recipe.parameters.get("distributions") or ())),
+        **facts_of_columns(estimator, scan, description, value.recipe.parameters.get("distributions") or ()),
         "cross_validation": {
             "folds": scored.folds,
             **score_facts(scored),

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from posteriori.cli.fit_options import HoldOutOptions
 from posteriori.cli.messages import UserError
-from posteriori.cli.named_columns import columns_named, group_numbers
+from posteriori.cli.named_columns import group_numbers
 from posteriori.support.formatting import listed, number, plural
 
 if TYPE_CHECKING:
@@ -19,51 +20,8 @@ if TYPE_CHECKING:
     from posteriori.reading import Scan
     from posteriori.support.typing import Array
 
-_SHARE = 0.2
 _MOST_NAMED = 3  # rows without a value
 _FEWEST_TRAINED = 2  # labelled rows
-
-
-class HoldOutOptions(NamedTuple):
-    """The options --holdout and --holdout-by."""
-
-    share: float = _SHARE
-    by: str | None = None
-
-    @classmethod
-    def of(cls, share: float | None, by: str | None) -> HoldOutOptions:
-        """Return the options, with a share of 0.2 if none is given.
-
-        Raises
-        ------
-        UserError
-            The share is not between 0 and 1.
-        """
-        if share is not None and not 0.0 < share < 1.0:
-            raise UserError(f"--holdout is {share:g}; give a share of the rows between 0 and 1, such as {_SHARE}")
-        return cls(_SHARE if share is None else share, by)
-
-    def checked(self, types: Any, target: str) -> HoldOutOptions:
-        """Return the options, with the name of the column as the table has it.
-
-        Raises
-        ------
-        UserError
-            There is no such column, or its values have no order.
-        """
-        if self.by is None:
-            return self
-        if self.by == target:
-            raise UserError(f"--holdout-by names {target!r}, which is the target; name a column of dates or numbers")
-        found = columns_named([self.by], [name for name in types if name != target], "--holdout-by")
-        if len(found) != 1:
-            raise UserError(f"--holdout-by is {self.by!r}; name one column")
-        dtype = types[found[0]]
-        if not (dtype.is_numeric() or dtype.is_temporal() or str(dtype.base_type()) == "Enum"):
-            raise UserError(
-                f"--holdout-by names {found[0]!r}, which is {dtype} and has no order; name a column of dates or numbers"
-            )
-        return self._replace(by=found[0])
 
 
 @dataclass(frozen=True)
@@ -100,11 +58,11 @@ class HoldOut:
         """Return which rows are held out, and that the saved model learned from all; name rows if `numbered`."""
         from posteriori.cli.tables import label_text
 
-        held, by = plural(self.n_held_out, "row"), label_text(self.options.by)
+        held, by = plural(self.n_held_out, "row"), label_text(self.options.holdout_by)
         first = number(self.first) if isinstance(self.first, float) else label_text(self.first)
         if self.groups is not None:
             held += f" of {plural(self.groups[1], 'group')} of {label_text(self.groups[0])}"
-        if self.options.by is None:
+        if self.options.holdout_by is None:
             which = f"{held}, drawn at random"
         elif self.groups is None:
             which = f"the {held} with the last values of {by}, from {first} on"
@@ -148,7 +106,7 @@ class HoldOut:
         return {
             "sentence": self.sentence(numbered),
             "share": self.options.share,
-            "by": self.options.by,
+            "by": self.options.holdout_by,
             "from": self.first if self.first is None or isinstance(self.first, int | float) else str(self.first),
             "groups": None if self.groups is None else self.groups[1],
             "held_out_rows": self.n_held_out,
@@ -200,7 +158,7 @@ def choose_rows(
     """
     import polars as pl
 
-    names = list(dict.fromkeys([name for name in (options.by, groups) if name is not None] + [target]))
+    names = list(dict.fromkeys([name for name in (options.holdout_by, groups) if name is not None] + [target]))
     cells = scan.narrowed(names, left_out).frame.collect(engine="streaming")
     labels = _known(cells[target])
     labelled = labels.is_not_null().to_numpy()
@@ -209,8 +167,8 @@ def choose_rows(
     if groups is not None and group is not None and len(np.unique(group[labelled])) < 2:
         raise UserError(f"whole groups are held out, and {groups!r} of --groups has only one group; remove --groups")
     first, unknown = None, np.zeros(0, np.int64)
-    if options.by is not None:
-        values = _known(cells[options.by])
+    if options.holdout_by is not None:
+        values = _known(cells[options.holdout_by])
         own = group_numbers(values.to_physical())
         key = own if group is None else _last_of_group(own, group)
         unknown = np.flatnonzero(key == 0)
@@ -250,7 +208,7 @@ def _cut(key: Array, options: HoldOutOptions, groups: str | None) -> int:
     if len(distinct) < 2:
         same = "value in every row" if groups is None else f"last value in every group of {groups!r}"
         what = f"the same {same}" if len(distinct) else "no value"
-        raise UserError(f"--holdout-by names {options.by!r}, which has {what}; name another column")
+        raise UserError(f"--holdout-by names {options.holdout_by!r}, which has {what}; name another column")
     later = np.cumsum(counts[::-1])[::-1][1:]
     return int(distinct[1:][np.argmin(np.abs(later - options.share * len(known)))])
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from posteriori.cli.files import open_as_written, read_frame, title_of, writes_text
-from posteriori.cli.joint_fit import JointColumns
+from posteriori.cli.fit_options import joint_model_of
 from posteriori.cli.messages import UserError, as_user_errors, note, work_progress
 from posteriori.cli.models import align, joint_model_in
 from posteriori.cli.options import (
-    Categorical,
-    Dates,
+    ColumnOptions,
     DrawSeed,
     Force,
-    Ignore,
     Kept,
     Method,
     OutputTable,
@@ -26,12 +25,18 @@ from posteriori.cli.options import (
     TablePath,
 )
 from posteriori.cli.outputs import table_at
+from posteriori.cli.records import stated_options
 
 if TYPE_CHECKING:
     import polars as pl
 
     from posteriori.classifiers import JointModel
     from posteriori.joint.imputation import Filled
+
+
+@dataclass(frozen=True)
+class _ColumnOptions(ColumnOptions):
+    columns: Kept = None
 
 
 def impute(
@@ -60,10 +65,8 @@ def impute(
             "NAME_sd (standard deviation) of numbers.",
         ),
     ] = False,
-    categorical: Categorical = None,
-    columns: Kept = None,
-    ignore: Ignore = None,
-    dates: Dates = None,
+    *,
+    columns: _ColumnOptions,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
@@ -94,14 +97,12 @@ def impute(
         raise UserError(
             f"{str(table)!r} is a model, and the table comes first: posteriori impute TABLE --model {table}"
         )
-    options = JointColumns(ignore, categorical, columns, dates)
     if model is None:
         frame = read_frame(table)
-        estimator, names = options.estimator(frame.columns, title_of([str(table)]))
+        estimator, names = joint_model_of(columns, frame.columns, title_of([str(table)]))
     else:
-        given = [f"--{name.replace('columns', 'column')}" for name, one in vars(options).items() if one is not None]
-        if given:
-            raise UserError(f"{given[0]} is for the fit of a model, and --model has one; leave it out")
+        for option, _ in stated_options(columns):
+            raise UserError(f"{option} is for the fit of a model, and --model has one; leave it out")
         estimator = _loaded(model)
         frame, names = read_frame(table, estimator.schema_), []
     missing = {name: rows for name in frame.columns if (rows := _missing(frame[name])).any()}

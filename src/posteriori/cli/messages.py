@@ -396,10 +396,3 @@ def _new_bar(estimate: WorkEstimate) -> Progress:
     bar = Progress(*columns, console=console, transient=True, redirect_stdout=False)
     bar.add_task("", total=1.0)
     return bar
-
-
-def refuse_given(given: dict[str, bool], of: str, what: str) -> None:
-    """Raise UserError if an option is given that the model has no use for."""
-    option = next((option for option, is_given in given.items() if is_given), None)
-    if option is not None:
-        raise UserError(f"{option} is for {of}, and the model {what}; leave it out")

@@ -6,6 +6,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.messages import UserError
+from posteriori.cli.records import CLASSES, ONE_COLUMN
 from posteriori.registry import MODELS, REGRESSORS, ModelSpec, find_model, names_with
 from posteriori.support.suggestions import closest, find_class, similar
 
@@ -28,8 +30,7 @@ FORMATS = "CSV, TSV, Excel, Parquet, Arrow or NDJSON; - is stdin"
 
 TablePath = Annotated[Path, typer.Argument(metavar="TABLE", help=f"A table: {FORMATS}.", show_default=False)]
 TablePaths = Annotated[
-    list[str],
-    typer.Argument(metavar="TABLE", help=f"Files, a glob or a folder: {FORMATS}.", show_default=False),
+    list[str], typer.Argument(metavar="TABLE", help=f"Files, a glob or a folder: {FORMATS}.", show_default=False)
 ]
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by fit.", show_default=False)]
 # Without it, `with_text_options` raises an error that lists the columns, which the parser does not know.
@@ -46,56 +47,29 @@ Target = Annotated[
 OptionalTarget = Annotated[
     str | None,
     typer.Option(
-        "--target",
-        "-t",
-        metavar="NAME",
-        help="Column to predict. Default: all, by a joint model.",
-        show_default=False,
+        "--target", "-t", metavar="NAME", help="Column to predict. Default: all, by a joint model.", show_default=False
     ),
 ]
-Targets = Annotated[
-    list[str] | None,
-    typer.Option(metavar="A,B", help="Of a joint model: columns (or all) to fit pools of.", show_default=False),
-]
 Categorical = Annotated[
-    list[str] | None,
-    typer.Option(metavar="A,B", help="Columns of codes: numbers that are categories."),
+    list[str] | None, typer.Option(metavar="A,B", help="Columns of codes: numbers that are categories.")
 ]
 Ignore = Annotated[list[str] | None, typer.Option(metavar="A,B", help="Columns to leave out.")]
 Column = Annotated[
     list[str] | None,
-    typer.Option(
-        "--column",
-        metavar="A,B=KIND",
-        help="Read as text, keep (identifiers), or a density: poisson.",
-    ),
+    typer.Option("--column", metavar="A,B=KIND", help="Read as text, keep (identifiers), or a density: poisson."),
 ]
 TextOrKeep = Annotated[
     list[str] | None,
     typer.Option(
-        "--column",
-        metavar="A,B=KIND",
-        help="How to read columns: as text, or keep (although they identify rows).",
+        "--column", metavar="A,B=KIND", help="How to read columns: as text, or keep (although they identify rows)."
     ),
 ]
 Kept = Annotated[
-    list[str] | None,
-    typer.Option("--column", metavar="A,B=keep", help="Columns to use although they identify rows."),
+    list[str] | None, typer.Option("--column", metavar="A,B=keep", help="Columns to use although they identify rows.")
 ]
 Dates = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="A,B",
-        help="Parts of dates to use, such as month,weekday; or ignore.",
-        show_default=False,
-    ),
-]
-Classes = Annotated[
-    int | None,
-    typer.Option("--classes", metavar="K", min=2, help="Cut a numeric target into K classes."),
-]
-TargetIsClass = Annotated[
-    bool, typer.Option("--target-is-class", help="Take each whole number of the target as a class.")
+    typer.Option(metavar="A,B", help="Parts of dates to use, such as month,weekday; or ignore.", show_default=False),
 ]
 Groups = Annotated[
     str | None,
@@ -106,22 +80,17 @@ ColumnOfTruth = Annotated[
     typer.Option("--target", "-t", metavar="NAME", help="The column that holds the truth. Default: that of fit."),
 ]
 Threshold = Annotated[
-    list[str] | None,
-    typer.Option(metavar="CLASS=P", help="Predict CLASS where its probability is P or more."),
+    list[str] | None, typer.Option(metavar="CLASS=P", help="Predict CLASS where its probability is P or more.")
 ]
 Positive = Annotated[
     str | None,
     typer.Option(
-        "--positive",
-        metavar="LABEL",
-        help="Class of interest. Default: the rarer of two.",
-        show_default=False,
+        "--positive", metavar="LABEL", help="Class of interest. Default: the rarer of two.", show_default=False
     ),
+    ONE_COLUMN,
+    CLASSES,
 ]
-Force = Annotated[
-    bool,
-    typer.Option("--force", help="Replace files that exist."),
-]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 PageTitle = Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the facts as JSON.")]
@@ -136,6 +105,41 @@ WithColumns = Annotated[
 ]
 SplitSeed = Annotated[int, typer.Option(min=0, help="Seed of the random split of the rows.")]
 DrawSeed = Annotated[int | None, typer.Option(min=0, help="Seed; makes the draw repeatable.", show_default=False)]
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Which columns are read, and how."""
+
+    categorical: Categorical = None
+    columns: Column = None
+    ignore: Ignore = None
+    dates: Dates = None
+
+
+@dataclass(frozen=True)
+class KeptOrTextColumns(ColumnOptions):
+    """Which columns are read, and how, by models with their defaults."""
+
+    columns: TextOrKeep = None
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """How the classes are made of a target."""
+
+    classes: Annotated[
+        int | None,
+        typer.Option("--classes", metavar="K", min=2, help="Cut a numeric target into K classes."),
+        ONE_COLUMN,
+        CLASSES,
+    ] = None
+    target_is_class: Annotated[
+        bool,
+        typer.Option("--target-is-class", help="Take each whole number of the target as a class."),
+        ONE_COLUMN,
+        CLASSES,
+    ] = False
 
 
 class Method(StrEnum):

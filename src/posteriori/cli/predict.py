@@ -14,7 +14,7 @@ import typer
 
 from posteriori.cli.files import csv_text_of, is_spreadsheet, open_as_written, write_out, writer_of, writes_text
 from posteriori.cli.lists import COST, Order, Predicting, list_of, order_of, reasons_of_rows, row_column, with_reserved
-from posteriori.cli.messages import UserError, as_user_errors, progress_bar, refuse_given
+from posteriori.cli.messages import UserError, as_user_errors, progress_bar
 from posteriori.cli.models import joint_model_in, load_posterior_or_regressor, scan_for
 from posteriori.cli.options import (
     Force,
@@ -29,6 +29,7 @@ from posteriori.cli.options import (
     split_names,
 )
 from posteriori.cli.outputs import Output, output_at
+from posteriori.cli.records import CLASSES, JOINT, NUMBERS, ONE_COLUMN, For, refuse_unfit
 
 if TYPE_CHECKING:
     from posteriori.classifiers import JointModel
@@ -136,20 +137,84 @@ def _levels(coverage: float | None, quantiles: str | None) -> dict[str, float]:
     return {f"quantile_{share:g}": share for share in shares}
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """The options on what is predicted."""
+_BY_POOL = For("models of one column (--method pool)", "is a joint model")
+_SETS = For(NUMBERS.models, NUMBERS.otherwise)  # --coverage: intervals of numbers, and sets of classes by some models
 
-    proba: bool
-    strangeness: bool
-    threshold: list[str] | None
-    costs: Path | None
-    coverage: float | None
-    quantiles: str | None
-    sort: str | None
-    top: int | None
-    reasons: int | None
-    priors: str | None
+
+@dataclass(frozen=True)
+class _Predicted:
+    """The options on predictions, and on the columns that are written."""
+
+    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class, as p_CLASS."), CLASSES] = (
+        False
+    )
+    with_columns: WithColumns = None
+    append: Annotated[bool, typer.Option("--append", help="Write all columns of the table first.")] = False
+    strangeness: Annotated[
+        bool,
+        typer.Option("--strangeness", help="Add log_density and strangeness: how unusual a row is."),
+        _BY_POOL,
+        CLASSES,
+    ] = False
+    outside: Annotated[bool, typer.Option("--outside", help="Add outside: cells beyond the training rows.")] = False
+    threshold: Annotated[Threshold, CLASSES] = None
+    costs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Predict the class of least expected cost: .json or table."),
+        CLASSES,
+    ] = None
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            help="Add the set of classes that holds the true one with probability P; of a number its interval (0.9).",
+            show_default=False,
+        ),
+        _SETS,
+    ] = None
+    priors: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARES", help="Class shares of these rows: CLASS=0.3,OTHER=0.7, or estimate.", show_default=False
+        ),
+        ONE_COLUMN,
+        CLASSES,
+    ] = None
+    quantiles: Annotated[
+        str | None,
+        typer.Option(metavar="Q,Q", help="Of a number: quantiles in place of an interval.", show_default=False),
+        NUMBERS,
+    ] = None
+    column: Annotated[
+        str | None,
+        typer.Option(
+            "--target", "-t", metavar="NAME", help="Of a joint model: the column to predict.", show_default=False
+        ),
+        JOINT,
+    ] = None
+    sort: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASS",
+            help="List rows by the probability of CLASS, highest first; or by cost, mean, or a result.",
+            show_default=False,
+        ),
+    ] = None
+    top: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Of a sorted list: the first N rows.", show_default=False)
+    ] = None
+    reasons: Annotated[
+        int | None,
+        typer.Option(metavar="K", min=1, help="Add the K columns that count most in each row.", show_default=False),
+        _BY_POOL,
+    ] = None
+    method: Annotated[
+        Method | None,
+        typer.Option(
+            help="Of a joint model: by the joint model (default), or by a pool in its file.", show_default=False
+        ),
+        JOINT,
+    ] = None
 
     def check(self) -> None:
         """Raise UserError if options need or exclude each other."""
@@ -162,27 +227,16 @@ class _Asked:
         """Return the rule that predicts a class."""
         return costs_in(self.costs, labels) if self.costs is not None else thresholds_in(self.threshold, labels)
 
-    def refuse_of_numbers(self, sets: bool = False) -> None:
-        """Raise UserError if an option for numbers is given; with `sets`, --coverage is of sets of classes."""
-        given = {"--coverage": self.coverage is not None and not sets, "--quantiles": self.quantiles is not None}
-        refuse_given(given, "numbers", "predicts classes")
-
-    def refuse_of_classes(self) -> None:
-        """Raise UserError if an option for classes is given."""
-        given = {"--proba": self.proba, "--threshold": bool(self.threshold), "--costs": self.costs is not None}
-        given |= {"--priors": self.priors is not None}
-        refuse_given(given | {"--strangeness": self.strangeness}, "classes", "predicts a number")
-
 
 def _predictor_of(
-    fitted: FittedPosterior | Regressor, asked: _Asked, limit: Array | None = None
+    fitted: FittedPosterior | Regressor, asked: _Predicted, kind: For, limit: Array | None = None
 ) -> tuple[Predicting, Column | None]:
-    """Return the predictor of a model of one column, and of a class also the column of classes."""
+    """Return the predictor of a model of one column, or of a pool in a joint one, and the column of classes."""
     from posteriori.scoring.files import ResultColumns, RowPredictor
     from posteriori.scoring.fitted import FittedPosterior
 
     if isinstance(fitted, FittedPosterior):
-        asked.refuse_of_numbers(sets=limit is not None)
+        refuse_unfit([asked], {kind, _BY_POOL, CLASSES, *([] if limit is None else [_SETS])})
         labels: list[Any] = fitted.labels  # type: ignore[assignment]  # a regressor with labels does not exist
         decision = asked.decision(labels)
         wanted = ResultColumns(
@@ -195,7 +249,7 @@ def _predictor_of(
             return with_reasons_of_classes(fitted, predictor, n, label)
 
         return Predicting(RowPredictor.of_classes(fitted, wanted), labels, decision, of_classes), fitted.target
-    asked.refuse_of_classes()
+    refuse_unfit([asked], {kind, _BY_POOL, NUMBERS, _SETS})
 
     def of_numbers(predictor: RowPredictor, n: int, label: Any) -> RowPredictor:
         from posteriori.facts.reasons import with_reasons_of_numbers
@@ -207,7 +261,7 @@ def _predictor_of(
     return Predicting(predictor, None, None, of_numbers), None
 
 
-def _held_out_predictor(path: Path, tables: Sequence[str], asked: _Asked) -> tuple[Predicting, Column | None]:
+def _held_out_predictor(path: Path, tables: Sequence[str], asked: _Predicted) -> tuple[Predicting, Column | None]:
     """Return the predictor of a model whose held-out predictions or other class shares are asked for."""
     from posteriori.classifiers.deciding import Decides
     from posteriori.cli.models import load_of_any_target
@@ -215,19 +269,17 @@ def _held_out_predictor(path: Path, tables: Sequence[str], asked: _Asked) -> tup
 
     model = load_of_any_target(path)
     if not isinstance(model, Decides):
-        return _predictor_of(load_posterior_or_regressor(path), asked)
+        return _predictor_of(load_posterior_or_regressor(path), asked, ONE_COLUMN)
     if asked.priors is not None:
         model = with_priors(model, asked.priors, tables)
     limit = None
     if asked.coverage is not None:
         with as_user_errors():
             limit, _ = model.limits_of_sets(asked.coverage)
-    return _predictor_of(model.fitted_.predictor, asked, limit)
+    return _predictor_of(model.fitted_.predictor, asked, ONE_COLUMN, limit)
 
 
-def _joint_predictor(
-    model: JointModel, column: str | None, method: Method | None, asked: _Asked, path: Path
-) -> tuple[Predicting, Column | None]:
+def _joint_predictor(model: JointModel, asked: _Predicted, path: Path) -> tuple[Predicting, Column | None]:
     """Return the predictor of one column by a joint model, or by a pool that its file holds.
 
     Raises
@@ -242,7 +294,7 @@ def _joint_predictor(
     from posteriori.support.formatting import listed
     from posteriori.support.suggestions import closest
 
-    value, names = value_of(model), columns_of(model)
+    value, names, column = value_of(model), columns_of(model), asked.column
     if column is None:
         raise UserError(
             f"{str(path)!r} holds a joint model; name the column to predict: --target NAME; it has "
@@ -250,18 +302,16 @@ def _joint_predictor(
         )
     if column not in names:
         raise UserError(f"--target is {column!r}, which the model does not have; {closest(column, names, 'columns')}")
-    if method is Method.pool and value.law.sizes[value.law.place(column)] > 1:  # a column of one value needs none
+    if asked.method is Method.pool and value.law.sizes[value.law.place(column)] > 1:  # a column of one value needs none
         if column not in value.pools:
             raise UserError(
                 f"{str(path)!r} holds no pool of {column!r}; leave out --method pool, or fit the model again with "
                 f"--targets {shlex.quote(column)}"
             )
         pool = estimator_of(value.pools[column])
-        return _predictor_of(pool if isinstance(pool, Regressor) else pool.fitted_.predictor, asked)
-    refuse_given({"--strangeness": asked.strangeness}, "models of one column", "is a joint model")
-    refuse_given({"--reasons": asked.reasons is not None}, "models of one column (--method pool)", "is a joint model")
+        return _predictor_of(pool if isinstance(pool, Regressor) else pool.fitted_.predictor, asked, JOINT)
     is_number = column in [value.schema.names[j] for j in value.law.grids]
-    (asked.refuse_of_classes if is_number else asked.refuse_of_numbers)()
+    refuse_unfit([asked], {JOINT, NUMBERS, _SETS} if is_number else {JOINT, CLASSES})
     labels = None if is_number else model.categories(column)
     decision = None if labels is None else asked.decision(labels)
     levels = _levels(asked.coverage, asked.quantiles) if is_number else {}
@@ -274,79 +324,10 @@ def predict(
     model: ModelPath,
     table: TablePaths,
     output: OutputTable = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class, as p_CLASS.")] = False,
-    with_columns: WithColumns = None,
-    append: Annotated[bool, typer.Option("--append", help="Write all columns of the table first.")] = False,
-    strangeness: Annotated[
-        bool,
-        typer.Option(
-            "--strangeness",
-            help="Add log_density and strangeness: how unusual a row is.",
-        ),
-    ] = False,
-    outside: Annotated[
-        bool,
-        typer.Option("--outside", help="Add outside: cells beyond the training rows."),
-    ] = False,
-    threshold: Threshold = None,
-    costs: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Predict the class of least expected cost: .json or table.",
-        ),
-    ] = None,
-    coverage: Annotated[
-        float | None,
-        typer.Option(
-            metavar="P",
-            help="Add the set of classes that holds the true one with probability P; of a number its interval (0.9).",
-            show_default=False,
-        ),
-    ] = None,
-    priors: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARES",
-            help="Class shares of these rows: CLASS=0.3,OTHER=0.7, or estimate.",
-            show_default=False,
-        ),
-    ] = None,
-    quantiles: Annotated[
-        str | None,
-        typer.Option(metavar="Q,Q", help="Of a number: quantiles in place of an interval.", show_default=False),
-    ] = None,
-    column: Annotated[
-        str | None,
-        typer.Option(
-            "--target", "-t", metavar="NAME", help="Of a joint model: the column to predict.", show_default=False
-        ),
-    ] = None,
-    sort: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CLASS",
-            help="List rows by the probability of CLASS, highest first; or by cost, mean, or a result.",
-            show_default=False,
-        ),
-    ] = None,
-    top: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Of a sorted list: the first N rows.", show_default=False),
-    ] = None,
-    reasons: Annotated[
-        int | None,
-        typer.Option(metavar="K", min=1, help="Add the K columns that count most in each row.", show_default=False),
-    ] = None,
-    method: Annotated[
-        Method | None,
-        typer.Option(
-            help="Of a joint model: by the joint model (default), or by a pool in its file.", show_default=False
-        ),
-    ] = None,
+    *,
+    asked: _Predicted,
     escape_formulas: Annotated[
-        bool,
-        typer.Option("--escape-formulas", help="Put ' before text that a spreadsheet would run (=…, @…)."),
+        bool, typer.Option("--escape-formulas", help="Put ' before text that a spreadsheet would run (=…, @…).")
     ] = False,
     force: Force = False,
     quiet: Quiet = False,
@@ -367,30 +348,25 @@ def predict(
     place = None
     if output is not None:
         writer_of(output)
-        place = output_at(output, [model, *table, *([] if costs is None else [costs])], force)
-    if append and with_columns:
+        place = output_at(output, [model, *table, *([] if asked.costs is None else [asked.costs])], force)
+    if asked.append and asked.with_columns:
         raise UserError("--append writes all columns, and --with some of them; remove one of the options")
-    asked = _Asked(proba, strangeness, threshold, costs, coverage, quantiles, sort, top, reasons, priors)
     asked.check()
     joint = joint_model_in(model)
     if joint is not None:
-        made, target = _joint_predictor(joint, column, method, asked, model)
+        made, target = _joint_predictor(joint, asked, model)
+    elif asked.priors is not None or asked.coverage is not None:
+        made, target = _held_out_predictor(model, table, asked)
     else:
-        refuse_given(
-            {"--target": column is not None, "--method": method is not None}, "joint models", "is of one column"
-        )
-        if priors is not None or coverage is not None:
-            made, target = _held_out_predictor(model, table, asked)
-        else:
-            made, target = _predictor_of(load_posterior_or_regressor(model), asked)
-    if outside:
+        made, target = _predictor_of(load_posterior_or_regressor(model), asked, ONE_COLUMN)
+    if asked.outside:
         with as_user_errors():
             made = replace(made, predictor=made.predictor.with_outside())
-    order = None if sort is None else order_of(sort, made)
-    for_people = sort is not None or (output is not None and is_spreadsheet(output))
-    every = append or (for_people and not with_columns)
-    written = open_as_written(table) if every or with_columns else None
-    names = [] if written is None else list(written.names) if every else split_names(with_columns)
+    order = None if asked.sort is None else order_of(asked.sort, made)
+    for_people = asked.sort is not None or (output is not None and is_spreadsheet(output))
+    every = asked.append or (for_people and not asked.with_columns)
+    written = open_as_written(table) if every or asked.with_columns else None
+    names = [] if written is None else list(written.names) if every else split_names(asked.with_columns)
     from posteriori.scoring.files import columns_beside
 
     with as_user_errors():
@@ -406,7 +382,7 @@ def predict(
 
 def _write_rows(
     made: Predicting,
-    asked: _Asked,
+    asked: _Predicted,
     scan: Scan,
     beside: Scan | None,
     place: Output | None,
@@ -433,7 +409,7 @@ def _write_rows(
 def _write_list(
     made: Predicting,
     order: Order | None,
-    asked: _Asked,
+    asked: _Predicted,
     scan: Scan,
     beside: Scan | None,
     place: Output | None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,10 +13,11 @@ import typer
 
 from posteriori.cli.comparison import picture_at
 from posteriori.cli.expressions import parse_question
-from posteriori.cli.messages import UserError, as_user_errors, refuse_given
+from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.models import askable_model_in
 from posteriori.cli.network import ENDINGS, MaxTableSize, Tolerance, asking, load_network, state_of
 from posteriori.cli.options import AsJson, DrawSeed, Force
+from posteriori.cli.records import For, refuse_unfit
 
 if TYPE_CHECKING:
     from posteriori.classifiers import JointModel
@@ -35,6 +37,43 @@ class Method(StrEnum):
     sampling = "sampling"
 
 
+_NETWORKS = For("networks", "is a model of rows")
+
+
+@dataclass(frozen=True)
+class _NetworkOptions:
+    """How a network answers, and what it shows beside the answer."""
+
+    mpe: Annotated[
+        bool,
+        typer.Option("--mpe", help="Show the most probable configuration of all variables given the evidence."),
+        _NETWORKS,
+    ] = False
+    why: Annotated[
+        bool,
+        typer.Option("--why", help="Show the trails between the variable asked for and each piece of evidence."),
+        _NETWORKS,
+    ] = False
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the network given the evidence: .png, .svg or .pdf."),
+        _NETWORKS,
+    ] = None
+    method: Annotated[
+        Method,
+        typer.Option(
+            help="exact: junction tree. conditioning: exact, for large networks. sampling: likelihood weighting."
+        ),
+        _NETWORKS,
+    ] = Method.exact
+    samples: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Number of samples of likelihood weighting."), _NETWORKS
+    ] = _SAMPLES
+    seed: Annotated[DrawSeed, _NETWORKS] = None
+    tolerance: Annotated[Tolerance, _NETWORKS] = None
+    max_table_size: Annotated[MaxTableSize, _NETWORKS] = None
+
+
 def query(
     network: Annotated[
         Path,
@@ -44,29 +83,8 @@ def query(
         str,
         typer.Argument(metavar="[EXPRESSION]", help='For example "P(lung | smoke=yes)". Default: P(*), all marginals.'),
     ] = _ALL,
-    mpe: Annotated[
-        bool, typer.Option("--mpe", help="Show the most probable configuration of all variables given the evidence.")
-    ] = False,
-    why: Annotated[
-        bool,
-        typer.Option("--why", help="Show the trails between the variable asked for and each piece of evidence."),
-    ] = False,
-    picture: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw the network given the evidence: .png, .svg or .pdf."),
-    ] = None,
-    method: Annotated[
-        Method,
-        typer.Option(
-            help="exact: junction tree. conditioning: exact, for large networks. sampling: likelihood weighting."
-        ),
-    ] = Method.exact,
-    samples: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Number of samples of likelihood weighting.")
-    ] = _SAMPLES,
-    seed: DrawSeed = None,
-    tolerance: Tolerance = None,
-    max_table_size: MaxTableSize = None,
+    *,
+    options: _NetworkOptions,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -89,28 +107,18 @@ def query(
 
         posteriori query penguins.joint.posteriori "P(sex | species = Adelie, body_mass_g > 4000)"
     """
-    of_networks = {
-        "--mpe": mpe,
-        "--why": why,
-        "--picture": picture is not None,
-        "--method": method is not Method.exact,
-        "--samples": samples != _SAMPLES,
-        "--seed": seed is not None,
-        "--tolerance": tolerance is not None,
-        "--max-table-size": max_table_size is not None,
-    }
     if (joint := askable_model_in(network)) is not None:
-        refuse_given(of_networks, "networks", "is a model of rows")
+        refuse_unfit([options], ())
         _answer_jointly(joint, network, question, as_json)
         return
-    asked = parse_question(question)
+    asked, picture = parse_question(question), options.picture
     everything = list(asked.asked) == ["*"]
     if everything and asked.is_event:
         raise UserError("* stands for all variables and has no state; write P(* | …)")
-    if why and (len(asked.asked) != 1 or everything or not (asked.given or asked.done)):
+    if options.why and (len(asked.asked) != 1 or everything or not (asked.given or asked.done)):
         raise UserError("--why explains the dependence of one variable on evidence; write P(a | b=x)")
     place = None if picture is None else picture_at(picture, network, force, "--picture")
-    net = load_network(network, tolerance, max_table_size)
+    net = load_network(network, options.tolerance, options.max_table_size)
     with asking(network):
         given = {name: state_of(net, name, state) for name, state in asked.given.items()}
         done = {name: state_of(net, name, state) for name, state in asked.done.items()}
@@ -118,9 +126,11 @@ def query(
         if not everything:
             wanted = {n: None if state is None else state_of(net, n, state) for n, state in asked.asked.items()}
         net = net.do(done) if done else net
-        answer = net.query(*wanted, evidence=given, method=method.value, n_samples=samples, random_state=seed)
-        best = net.most_probable(given) if mpe else None
-        trails = _trails(net, next(iter(wanted)), [*given, *done]) if why else []
+        answer = net.query(
+            *wanted, evidence=given, method=options.method.value, n_samples=options.samples, random_state=options.seed
+        )
+        best = net.most_probable(given) if options.mpe else None
+        trails = _trails(net, next(iter(wanted)), [*given, *done]) if options.why else []
         if place is not None:
             with place.writing() as path:
                 _draw(net, given, path)
@@ -130,13 +140,13 @@ def query(
         "question": question,
         "given": given,
         "do": done,
-        "method": method.value,
+        "method": options.method.value,
     }
     found |= _answered(answer, wanted if asked.is_event else None)
     if best is not None:
         found["most_probable"] = best.states
         found["log_probability"] = best.log_probability - best.log_evidence
-    if why:
+    if options.why:
         found["why"] = trails
     if picture is not None:
         found["picture"] = str(picture)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from posteriori.cli.files import STDIN, names_table, page_beside, read_frame
-from posteriori.cli.messages import UserError, as_user_errors, refuse_given, warn
+from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.models import (
     align,
     joint_model_in,
@@ -20,6 +21,7 @@ from posteriori.cli.models import (
 )
 from posteriori.cli.options import ColumnOfTruth, Force, ModelPath, PageTitle, Positive, TablePath
 from posteriori.cli.outputs import Output, output_at
+from posteriori.cli.records import CLASSES, JOINT, NUMBERS, ONE_COLUMN, refuse_unfit
 from posteriori.cli.targets import check_column, labelled_rows
 
 if TYPE_CHECKING:
@@ -55,27 +57,33 @@ def write_report(scored: HeldOut, frame: pl.DataFrame, target: str, path: Path, 
     report(scored.estimator, frame, target, path, out_of_fold=scored, title=title)
 
 
-def report(
-    model: ModelPath,
-    table: TablePath,
+@dataclass(frozen=True)
+class _Reported:
+    """The options on the content of the page, and its file."""
+
     against: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="Earlier rows: report the drift since then. Or another model.", show_default=False
         ),
-    ] = None,
-    target: ColumnOfTruth = None,
+        ONE_COLUMN,
+        CLASSES,
+    ] = None
+    target: Annotated[ColumnOfTruth, ONE_COLUMN] = None
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to write. Default: MODEL.report.html."),
-    ] = None,
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write. Default: MODEL.report.html.")
+    ] = None
     explorer: Annotated[
         str | None,
         typer.Option(metavar="PAGE", help="Address of a page written by explore, to link to.", show_default=False),
-    ] = None,
-    positive: Positive = None,
-    title: PageTitle = None,
-    force: Force = False,
+        ONE_COLUMN,
+        CLASSES,
+    ] = None
+    positive: Positive = None
+
+
+def report(
+    model: ModelPath, table: TablePath, *, asked: _Reported, title: PageTitle = None, force: Force = False
 ) -> None:
     """Write a report: how a model predicts a table, or how a table differs from earlier rows.
 
@@ -89,22 +97,18 @@ def report(
 
         posteriori report penguins.posteriori penguins.csv -o page.html
     """
-    path = page_beside(model, ".report.html") if output is None else output
+    target, against, positive = asked.target, asked.against, asked.positive
+    path = page_beside(model, ".report.html") if asked.output is None else asked.output
     place = report_at(path, [table, *([] if against is None else [against])], model, force)
-    of_classes = {
-        "--against": against is not None,
-        "--explorer": explorer is not None,
-        "--positive": positive is not None,
-    }
     if (joint := joint_model_in(model)) is not None:
-        refuse_given({"--target": target is not None, **of_classes}, "models of one column", "is a joint model")
+        refuse_unfit([asked], {JOINT})
         _report_on_all(joint, table, path, place, title)
         return
     estimator = load_classifier_or_regressor(model)
     from posteriori.classifiers.generative_regressor import Regressor
 
     if isinstance(estimator, Regressor):
-        refuse_given(of_classes, "classes", "predicts a number")
+        refuse_unfit([asked], {ONE_COLUMN, NUMBERS})
         _report_on_numbers(estimator, table, target, path, place, title)
         return
     other = load_model(against) if against is not None and _holds_model(against) else None
@@ -140,7 +144,7 @@ def report(
             path,
             out_of_fold=predictions,
             against=compared,
-            explorer=explorer,
+            explorer=asked.explorer,
             positive=positive,
             title=title or f"{target or 'classes'} in {table.name}" + (f" against {against.name}" if against else ""),
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.files import read_frame
-from posteriori.cli.messages import UserError, as_user_errors, refuse_given
+from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.models import align, joint_model_in, load_model
 from posteriori.cli.options import DrawSeed, Force, ModelPath, OutputTable, RowCount
 from posteriori.cli.outputs import table_at
@@ -85,9 +85,9 @@ def sample(
         write(drawn)
         _compare(drawn, compare, schema)
         return
-    refuse_given({"--no-copies": no_copies is not None}, "joint models", "is none")
-    if given:
-        raise UserError("--given is for joint models, which fit makes without --target; leave it out, or fit one")
+    for option, is_stated in {"--no-copies": no_copies is not None, "--given": bool(given)}.items():
+        if is_stated:
+            raise UserError(f"{option} is for joint models, which fit makes without --target; leave it out, or fit one")
     estimator = load_model(model, mixtures=True)
 
     import polars as pl

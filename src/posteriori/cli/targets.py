@@ -14,6 +14,7 @@ from posteriori.support.suggestions import closest, similar
 if TYPE_CHECKING:
     import polars as pl
 
+    from posteriori.cli.options import ColumnOptions, LabelOptions
     from posteriori.reading import TargetCuts
 
 
@@ -25,22 +26,11 @@ _AS_DAYS = "write it as a number, such as the days since the first date"
 _OTHERWISE = "posteriori fit without --model predicts it as a number, --classes 4 cuts it into classes"
 
 
-def target_as_classes(
-    frame: pl.DataFrame, target: str, path: Path, classes: int | None, is_class: bool
-) -> pl.DataFrame:
-    """Return the labelled rows of a table with its target as classes, cut at quantiles with --classes."""
-    check_column(target, frame.schema, path.name)
-    cuts = cuts_of([frame], target, classes, is_class)
-    if cuts is not None:
-        frame = frame.with_columns(cuts.expression(target))
-    return labelled_rows(frame, target, path, is_class)
-
-
-def cuts_of(frames: Iterable[pl.DataFrame], target: str, classes: int | None, is_class: bool) -> TargetCuts | None:
+def cuts_of(frames: Iterable[pl.DataFrame], target: str, options: LabelOptions) -> TargetCuts | None:
     """Return the quantiles at which --classes cuts the target; None without that option."""
-    if classes is None:
+    if options.classes is None:
         return None
-    if is_class:
+    if options.target_is_class:
         raise UserError(
             "--classes is for a target that is a quantity, --target-is-class for one that is not; remove one of them"
         )
@@ -52,7 +42,7 @@ def cuts_of(frames: Iterable[pl.DataFrame], target: str, classes: int | None, is
     if not labels.dtype.is_numeric():
         raise UserError(f"--classes cuts numbers, and the target {target!r} has none; remove the option")
     with as_user_errors():
-        return TargetCuts.of(labels, classes)
+        return TargetCuts.of(labels, options.classes)
 
 
 def labelled_rows(
@@ -217,10 +207,8 @@ def read_labelled(
     path: Path,
     target: str,
     *,
-    ignore: list[str] | None,
-    categorical: list[str] | None,
-    classes: int | None,
-    target_is_class: bool,
+    columns: ColumnOptions,
+    labels: LabelOptions,
     groups: str | None = None,
     numbers: bool = False,
     only_numbers: bool = False,
@@ -234,17 +222,22 @@ def read_labelled(
     UserError
         The file cannot be read, an option names an unknown column, no feature is left, or the target is unsuitable.
     """
-    read, is_number = read_frame(path, labels=target), False
-    try:
-        if only_numbers:
-            check_column(target, read.schema, path.name)
-            raise QuantityError("")
-        frame = target_as_classes(read, target, path, classes, target_is_class)
-    except QuantityError:
-        if not (numbers or only_numbers):
-            raise
-        frame, is_number = rows_with_number(read, target), True
-    features = features_left(frame.columns, target, ignore, path.name)
+    frame, is_number = read_frame(path, labels=target), only_numbers
+    check_column(target, frame.schema, path.name)
+    if not only_numbers:
+        try:
+            cuts = cuts_of([frame], target, labels)
+            classes = frame if cuts is None else frame.with_columns(cuts.expression(target))
+            frame = labelled_rows(classes, target, path, labels.target_is_class)
+        except QuantityError:
+            if not numbers:
+                raise
+            is_number = True
+    if is_number:
+        frame = rows_with_number(frame, target)
+    features = features_left(frame.columns, target, columns.ignore, path.name)
     if groups is not None:
         groups, features = without_groups(groups, frame.columns, features, target, path.name)
-    return LabelledTable(frame, features, columns_named(categorical, features, "--categorical"), groups, is_number)
+    return LabelledTable(
+        frame, features, columns_named(columns.categorical, features, "--categorical"), groups, is_number
+    )

@@ -105,7 +105,8 @@ class NumberReport:
     def importance(self) -> Importance:
         """The increase of the score when a column is hidden: that of held-out rows, if these rows were held out."""
         if self.held_out and self.model.fitted_.has_importance:
-            return self.model.importance_
+            of_pool: Importance = self.model.importance_
+            return of_pool
         some, value = self.sampled(MOST_ROWS), self.model.fitted_
 
         def predict(batch: Batch) -> PredictiveDensity:
