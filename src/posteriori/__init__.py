@@ -21,6 +21,7 @@ _NAMES_OF = {
     "exploring": "explore",
     "networks": "BayesianNetwork StructureSearch learn_network read_network write_network",
     "joint.counting": "Probability",
+    "model.answer": "Answer",
     "joint.findings": "Not",
     "persistence": "load save",
     "reporting": "report",
@@ -74,6 +75,7 @@ if _typing.TYPE_CHECKING:  # the same names for type checkers; a test compares t
     from posteriori.fitting.parameter_groups import Labels as Labels
     from posteriori.joint.counting import Probability as Probability
     from posteriori.joint.findings import Not as Not
+    from posteriori.model.answer import Answer as Answer
     from posteriori.networks import BayesianNetwork as BayesianNetwork
     from posteriori.networks import StructureSearch as StructureSearch
     from posteriori.networks import learn_network as learn_network

@@ -372,7 +372,6 @@ def test_functions_of_classifiers_refuse_a_regressor():
         lambda: po.compare(model, rows, "species"),
         lambda: po.cross_validate([model], rows, "species"),
         lambda: po.merge([model, model]),
-        lambda: po.predict_to(model, rows, "p.csv"),
     ):
         with pytest.raises(TypeError, match="GenerativeRegressor"):
             call()

@@ -45,7 +45,7 @@ def test_probabilities_of_zero_are_strings_in_valid_json():
 def test_the_file_holds_no_rows(penguins):
     written = json.loads(to_javascript(penguins))
     known = {"format", "posteriori", "kind", "name", "target", "classes", "columns", "class_log_prior", "cuts"}
-    assert set(written) == known | {"models", "pool"}
+    assert set(written) == known | {"models", "pool", "levels"}
     assert len(to_javascript(penguins)) < 5_000
 
 

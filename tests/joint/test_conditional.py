@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.stats import multivariate_normal, norm
 
@@ -152,8 +152,9 @@ def test_what_cannot_be_answered_is_said(model, question, said):
 
 def test_conditional_names_what_it_does_not_know():
     model = po.NaiveBayes().fit(PENGUINS, "species")
-    with pytest.raises(ValueError, match="'species' is the class, not a feature"):
-        model.answer(PENGUINS, "species")
+    assert_array_equal(model.answer(PENGUINS, "species").probability, model.predict_proba(PENGUINS))
+    with pytest.raises(ValueError, match="name the feature to be answered about"):
+        model.answer(PENGUINS, y=["Adelie"])
     with pytest.raises(ValueError, match="there is no column 'beak'"):
         model.answer(PENGUINS, "beak")
     with pytest.raises(ValueError, match="y holds 1 labels, and X 344 rows"):

@@ -306,7 +306,7 @@ def test_groups_are_kept_in_files_and_checked(tmp_path):
         found = replace(model.importance_, groups=(replace(group, columns=wrong),))
         with pytest.raises(ValueError, match="groups of other columns"):
             found.check_against(table.width - 1)
-    for name in ("information", "standard_error"):
+    for name in ("increase", "standard_error"):
         found = replace(model.importance_, groups=(replace(group, **{name: np.nan}),))
         with pytest.raises(ValueError, match="of a group"):
             found.check_against(table.width - 1)

@@ -54,7 +54,7 @@ def test_the_sums_of_a_row_share_one_prediction():
 
     def predict(batch):
         sizes.append(len(batch))
-        return value.density(value.probability(batch))
+        return value.answer(batch).density
 
     alone = parts_of(predict, rows(model, X[:1]))
     (n_sets,) = sizes

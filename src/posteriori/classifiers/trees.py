@@ -33,6 +33,7 @@ from posteriori.fitting.learn import fit
 from posteriori.fitting.parameter_groups import EM, Columns, Labels
 from posteriori.fitting.update import add, remove
 from posteriori.model import Block, GenerativeModel
+from posteriori.model.answer import Subject
 from posteriori.reading import read_table
 from posteriori.support.checks import check_draw, generator, require
 from posteriori.support.keywords import explain_unknown_keywords
@@ -324,6 +325,7 @@ class ChowLiuTree(DensityMixin, OneModel):
         if name not in ("priors", "labels")
     } | {"bins": [None, Interval(Integral, 2, None, closed="left"), "array-like"]}
 
+    subject = Subject.ROWS
     _keywords = OF_MIXTURES
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

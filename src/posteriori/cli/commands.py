@@ -37,7 +37,7 @@ _LAST = "Text files and spreadsheets"
 _GROUPS = {
     "Columns": ("categorical", "columns", "numeric", "kinds", "ignore", "dates"),
     "Model": ("model", "models", "settings", "folds", "groups", "holdout", "holdout_by", "covariance", "seed"),
-    "Labels": ("classes", "target_is_class"),
+    "Labels": ("classes", "target_is_class", "order"),
     _LAST: ("sep", "decimal", "encoding", "missing_values", "skip_rows", "sheet"),
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names}

@@ -257,7 +257,9 @@ class FitOptions:
             )
         return model_named("--model", "nb" if needs_nb else "pool")
 
-    def make_estimator(self, spec: ModelSpec, chosen: dict[str, list[str]]) -> Any:
+    def make_estimator(
+        self, spec: ModelSpec, chosen: dict[str, list[str]], order: dict[str, list[Any]] | None = None
+    ) -> Any:
         """Return the estimator that reads the columns as the options ask."""
         kinds = dict(chosen)
         categorical, keep, text = (kinds.pop(kind, []) for kind in ("categorical", "keep", "text"))
@@ -267,7 +269,7 @@ class FitOptions:
                 raise UserError(f"--column: {kind} needs --model {names_with(option)}, not {spec.name}; remove it")
         if text and "text" not in spec.options:
             raise UserError(f"--column: text needs --model {names_with('text')}, not {spec.name}; remove it")
-        columns: dict[str, Any] = {"columns__dates": parts_of_dates(self.columns.dates)}
+        columns: dict[str, Any] = {"columns__dates": parts_of_dates(self.columns.dates), "columns__order": order}
         if self.output.language is not None:
             columns["language"] = self.output.language.value
         if keep:

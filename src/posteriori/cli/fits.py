@@ -55,7 +55,8 @@ def fit_classes(options: FitOptions, data: Opened, target: str, spec: ModelSpec,
             class_index(positive, sorted(description.labels, key=str))  # an error before the fit
     labels = pl.Series(target, list(description.labels), dtype=data.scan.types[target])
     folds = _folds(options, description)
-    estimator, use = apply_settings(options.make_estimator(spec, data.kinds), spec, options.settings, labels)
+    order = options.labels.levels(target, description.labels)
+    estimator, use = apply_settings(options.make_estimator(spec, data.kinds, order), spec, options.settings, labels)
     features, n_unlabelled = list(description.columns), description.n_rows - description.n_labelled
     left_out = target if n_unlabelled and use == "ignore" else None
     rows = data.scan.narrowed([*features, target], left_out)

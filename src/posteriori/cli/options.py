@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posteriori.cli.messages import UserError
+from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.records import CLASSES, ONE_COLUMN
 from posteriori.registry import MODELS, REGRESSORS, ModelSpec, find_model, names_with
-from posteriori.support.suggestions import closest, find_class, similar
+from posteriori.support.suggestions import class_index, closest, find_class, similar
 
 if TYPE_CHECKING:
     import polars as pl
@@ -140,6 +140,30 @@ class LabelOptions:
         ONE_COLUMN,
         CLASSES,
     ] = False
+    order: Annotated[
+        str | None,
+        typer.Option("--order", metavar="A,B,C", help="Classes as levels, from the lowest on.", show_default=False),
+        ONE_COLUMN,
+        CLASSES,
+    ] = None
+
+    def levels(self, target: str, labels: Collection[Any]) -> dict[str, list[Any]] | None:
+        """Return the levels of --order as the labels that they name, by the target; None without the option.
+
+        Raises
+        ------
+        UserError
+            A level is no class, or a class is no level.
+        """
+        if self.order is None:
+            return None
+        classes = sorted((label for label in labels if label is not None), key=str)
+        with as_user_errors():
+            levels = [classes[class_index(name, classes)] for name in split_names([self.order])]
+        absent = next((label for label in classes if label not in levels), None)
+        if absent is not None:
+            raise UserError(f"--order lacks {absent!r}, which {target!r} holds; name all classes, the lowest first")
+        return {target: levels}
 
 
 class Method(StrEnum):

@@ -383,6 +383,7 @@ def kind_of(model: Any) -> str:
         Subject.COLUMNS: "joint model",
         Subject.NUMBER: "regressor",
         Subject.CLASS: "classifier",
+        Subject.ROWS: "tree",
     }.get(model.subject, "mixture")
 
 

@@ -43,6 +43,7 @@ def merge(values: Sequence[Fitted]) -> Fitted:
             raise ValueError(f"model {position} cannot be merged: {obstacle}")
         require_alike(position, one, values[0])
     recipe = values[0].recipe
+    cuts = common_cuts(values)
     schema, target = _joined_schema(recipe, values), _joined_classes(values)
     blocks = _common_blocks(recipe, values, schema, target)
     recipe.check_size(schema, target)
@@ -50,7 +51,7 @@ def merge(values: Sequence[Fitted]) -> Fitted:
     learned = FitResult(estimate(schema, blocks, recipe.prior(target), statistics), statistics)
     fitted = checked_fit(recipe, learned, target, values[0].unlabelled_weight)
     closed = all(one.classes_closed for one in values)
-    return replace(fitted, classes_closed=closed).with_record(target_cuts=common_cuts(values))
+    return replace(fitted, classes_closed=closed).with_record(target_cuts=cuts)
 
 
 def common_cuts(values: Sequence[FittedClasses]) -> TargetCuts | None:

@@ -60,6 +60,7 @@ class Subject(StrEnum):
     CLASS = "class"
     NUMBER = "number"
     COMPONENT = "component"
+    ROWS = "whole rows"
     COLUMNS = "any column"
     VARIABLES = "any variable"
 

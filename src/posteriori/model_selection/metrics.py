@@ -487,5 +487,5 @@ class Levels:
         low, high = density.interval(COVERAGE).T
         away = np.abs(density.median - level)
         means = (away == 0, away <= 1, (low <= level) & (level <= high), high - low + 1)
-        same, near, held, width = (float(share @ of_rows) for of_rows in means)
+        same, near, held, width = (round(float(share @ of_rows), 12) for of_rows in means)
         return cls(float(share @ density.crps(level)), (same, near, held, width))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Literal, Self
 
-from posteriori.model.answer import Subject
+from posteriori.model.answer import Answer, Categories, Subject
 from posteriori.networks.causal.adjustment import AdjustmentSets, adjustment_sets
 from posteriori.networks.causal.identification import Identification, causal_effect, identify
 from posteriori.networks.classifier import NetworkClassifier
@@ -278,6 +278,24 @@ class BayesianNetwork:
             There is no such variable.
         """
         return NetworkClassifier(self, target, n_jobs=n_jobs)._set_network(self)
+
+    def answer(self, X: Any, column: str) -> Answer:
+        """Return the probabilities of the states of a variable in each row, given its other cells.
+
+        Parameters
+        ----------
+        X : table
+            Cells that are missing, and columns that are absent, are summed out; those of the variable are not read.
+        column : str
+            A variable with states.
+
+        Raises
+        ------
+        ValueError
+            There is no such variable, or it is continuous.
+        """
+        model = self.as_classifier(column)
+        return Answer(column, Categories(tuple(model.classes_.tolist())), model.predict_proba(X))
 
     # Learning ---------------------------------------------------------------------------------------------------------
 
