@@ -192,12 +192,6 @@ def test_unsuitable_batches_are_refused_and_change_nothing(fitted):
     assert monitor.n_batches == 0
 
 
-def test_a_regressor_is_refused():
-    X, _ = table(60, 0)
-    with pytest.raises(TypeError, match="a AdditiveRegressor cannot be watched; give a classifier"):
-        po.Monitor(po.AdditiveRegressor().fit(X[["a", "c"]], X["d"]), X)
-
-
 def changed(content, *keys, value):
     """Return a copy of the content of a state with one value replaced."""
     copy = json.loads(json.dumps(content))

@@ -55,8 +55,7 @@ def fit_classes(options: FitOptions, data: Opened, target: str, spec: ModelSpec,
             class_index(positive, sorted(description.labels, key=str))  # an error before the fit
     labels = pl.Series(target, list(description.labels), dtype=data.scan.types[target])
     folds = _folds(options, description)
-    order = options.labels.levels(target, description.labels)
-    estimator, use = apply_settings(options.make_estimator(spec, data.kinds, order), spec, options.settings, labels)
+    estimator, use = apply_settings(_estimator(options, data, target, spec), spec, options.settings, labels)
     features, n_unlabelled = list(description.columns), description.n_rows - description.n_labelled
     left_out = target if n_unlabelled and use == "ignore" else None
     rows = data.scan.narrowed([*features, target], left_out)
@@ -95,6 +94,12 @@ def fit_classes(options: FitOptions, data: Opened, target: str, spec: ModelSpec,
             shown = rows if held is None else rows.at(held.judged)
             write_report(judged.predictions, shown.frame.collect(), target, path, f"{target} in {options.title}")
     return facts
+
+
+def _estimator(options: FitOptions, data: Opened, target: str, spec: ModelSpec) -> Any:
+    """Return the estimator that reads the columns, and orders the classes, as the options ask."""
+    order = options.labels.levels(target, data.description.labels)
+    return options.make_estimator(spec, data.kinds, order)
 
 
 def _folds(options: FitOptions, description: ScannedTable) -> int:

@@ -109,7 +109,8 @@ class LabelColumn:
         if isinstance(self.table, LazyTable):
             return replace(self, table=self.table.cells(self.position), position=0).infer(holds_code)
         column = self.table.column(self.position, categorical=True)
-        levels = column.categories if column.dtype == "ordered" or are_intervals(column.categories) else ()
+        are_cut = are_intervals(column.categories) and len(column.categories) > 2  # the order of two says nothing
+        levels = column.categories if column.dtype == "ordered" or are_cut else ()
         if column.declared or column.kinds == {"booleans"}:
             column = self._observed(column)
         if holds_code and self.code is not None and self.code not in column.lookup:

@@ -253,7 +253,7 @@ def _model_report(
     subject = ReportData.of(estimator, X, y)
     chosen = chosen_class(estimator, positive)  # raises its error before any work
     subject = subject.of_held_out_rows(out_of_fold)
-    evaluated = predict_held_out(subject, out_of_fold)
+    evaluated = replace(predict_held_out(subject, out_of_fold), order=estimator.target_.order)
     if positive is not None or evaluated.positive is None:
         evaluated = replace(evaluated, positive=chosen)
     facts = facts_of_rows(estimator, X)

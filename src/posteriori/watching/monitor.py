@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.estimator import Estimator
 from posteriori.classifiers.training_record import share_of_seen_rows
 from posteriori.model.answer import Subject
 from posteriori.reading import read_table
 from posteriori.reading.matching import without_unused
 from posteriori.reporting.data import target_of
-from posteriori.reporting.drift import TableRows
 from posteriori.reporting.markup import HtmlPage
 from posteriori.support.formatting import listed, plural
 from posteriori.tables import quote
@@ -25,7 +24,7 @@ from posteriori.user_warnings import warn
 from posteriori.watching.evidence import FEWEST, Martingale
 from posteriori.watching.history import history_page
 from posteriori.watching.state import BatchFacts, State, read_state, write_state
-from posteriori.watching.streams import LABELS, Scores, Stream, log_losses
+from posteriori.watching.streams import LABELS, Scores, Stream, WatchedRows
 
 _SEEN = 0.5  # share of training rows in a reference from which there is a warning
 
@@ -66,17 +65,17 @@ class BatchVerdict:
 
 
 class Monitor:
-    r"""Watches a classifier in use: takes batches of new rows, and says when its model no longer holds.
+    r"""Watches a model in use: takes batches of new rows, and says when its model no longer holds.
 
     Each batch is compared with reference rows and with all earlier batches, in streams: log p(x) of the rows, the
-    log-loss of the labels where they are known, and the cells of each column, so that an alarm names the column. The
-    evidence of a stream is a test martingale :math:`E` (`posteriori.watching.evidence`): as long as the rows are
-    exchangeable, :math:`P(\sup_k E_k \ge 1/\alpha) \le \alpha` over any number of batches. `false_alarms` is the sum
-    of the :math:`\alpha` of all streams: a third each for log p(x), labels, and all columns together.
+    log-loss of the labels or numbers where they are known, and the cells of each column, so that an alarm names the
+    column. The evidence of a stream is a test martingale :math:`E` (`posteriori.watching.evidence`): as long as the
+    rows are exchangeable, :math:`P(\sup_k E_k \ge 1/\alpha) \le \alpha` over any number of batches. `false_alarms` is
+    the sum of the :math:`\alpha` of all streams: a third each for log p(x), labels, and all columns together.
 
     Parameters
     ----------
-    model : fitted classifier
+    model : fitted classifier, regressor, mixture or joint model
     reference : table
         Rows from when the model held that it has **not** learned from: log p(x) of training rows is too large. At least
         20; changes are found as surely as with two samples, so some hundreds are better.
@@ -102,7 +101,7 @@ class Monitor:
     ValueError
         The reference has fewer than 20 rows, or lacks columns of the model; `false_alarms` is not between 0 and 1.
     TypeError
-        The model is no classifier.
+        The model is a network, or none of this library.
 
     Notes
     -----
@@ -127,7 +126,7 @@ class Monitor:
     """
 
     def __init__(
-        self, model: Classifier, reference: Any = None, y: Any = None, *, false_alarms: float = 0.01, seed: int = 0
+        self, model: Estimator, reference: Any = None, y: Any = None, *, false_alarms: float = 0.01, seed: int = 0
     ) -> None:
         _check_model(model)
         if reference is None:
@@ -137,7 +136,7 @@ class Monitor:
         if not 0.0 < false_alarms < 1.0:
             raise ValueError(f"false_alarms is {false_alarms!r}; give a probability between 0 and 1, such as 0.01")
         rows = _read(model, reference, y, "the reference")
-        losses = log_losses(rows)
+        losses = rows.losses
         for n, what in ((len(rows), "rows"), (len(losses), "rows with labels")):
             if n < FEWEST and (n or what == "rows"):
                 raise ValueError(f"the reference has {n} {what}; give at least {FEWEST}, better some hundreds")
@@ -193,10 +192,10 @@ class Monitor:
         rng = np.random.default_rng([before.seed, number])
         scores = [self._scores.of[one.kind, one.column](rows) for one in before.streams]
         streams = [one.after(some, number, rng) for one, some in zip(before.streams, scores, strict=True)]
-        facts = BatchFacts.of(rows, log_losses(rows), [one.evidence.log_e for one in streams])
+        facts = BatchFacts.of(rows, rows.losses, [one.evidence.log_e for one in streams])
         self._state = replace(before, streams=tuple(streams), history=(*before.history, facts))
         changes = {
-            one.name: one.change(past, some, self._scores.categories.get(one.column))
+            one.name: one.change(past, some, self._scores.categories.get(one.column), self._scores.ranked)
             for past, one, some in zip(before.streams, streams, scores, strict=True)
             if one.alarm == number
         }
@@ -234,7 +233,7 @@ class Monitor:
         write_state(Path(path), self._state, self.model)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], model: Classifier) -> Monitor:
+    def load(cls, path: str | os.PathLike[str], model: Estimator) -> Monitor:
         """Continue from a file, with the same model.
 
         Raises
@@ -260,13 +259,13 @@ class Monitor:
 
 
 def _check_model(model: Any) -> None:
-    """Raise TypeError unless a model is a fitted classifier."""
+    """Raise TypeError unless a model is fitted, and of this library."""
+    if getattr(model, "subject", Subject.VARIABLES) is Subject.VARIABLES:
+        raise TypeError(f"a {type(model).__name__} cannot be watched; give a classifier, regressor or joint model")
     check_is_fitted(model)
-    if getattr(model, "subject", None) is not Subject.CLASS:
-        raise TypeError(f"a {type(model).__name__} cannot be watched; give a classifier of posteriori")
 
 
-def _read(model: Classifier, X: Any, y: Any, what: str) -> TableRows:
+def _read(model: Estimator, X: Any, y: Any, what: str) -> WatchedRows:
     """Read the rows of a table; its labels are those of the target of the model if it has them."""
     schema = model.schema_
     if schema.named:
@@ -275,6 +274,6 @@ def _read(model: Classifier, X: Any, y: Any, what: str) -> TableRows:
         if used := without_unused(absent, schema):
             raise ValueError(f"{what} lacks {quote(used)}, which the model needs; add them, or watch another model")
     try:
-        return TableRows.of(model, X, target_of(model, X) if y is None else y)
+        return WatchedRows.of(model, X, target_of(model, X) if y is None else y)
     except UnseenCategoryError as error:
         raise ValueError(f"{error}; fit a model that knows this class, or leave out these labels") from None

@@ -9,13 +9,12 @@ from typing import cast
 
 import numpy as np
 
-from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.estimator import Estimator
 from posteriori.model_files import Content, pack, parse, read_file, unpack, write_file
 from posteriori.persistence import digest_of
-from posteriori.reporting.drift import TableRows
 from posteriori.support.checks import LARGEST, require, require_kind, within
 from posteriori.support.typing import Array
-from posteriori.watching.streams import Stream
+from posteriori.watching.streams import Stream, WatchedRows
 
 _KIND = "Monitor"
 
@@ -43,7 +42,7 @@ class BatchFacts:
     log_e: tuple[float, ...]
 
     @classmethod
-    def of(cls, rows: TableRows, log_loss: Array, log_e: list[float]) -> BatchFacts:
+    def of(cls, rows: WatchedRows, log_loss: Array, log_e: list[float]) -> BatchFacts:
         """Summarise rows; `log_loss` is that of the labelled ones."""
         return cls(rows.n_rows, len(log_loss), _mean(rows.log_evidence), _mean(log_loss), tuple(log_e))
 
@@ -84,14 +83,14 @@ def _mean(values: Array | None) -> float | None:
     return mean if math.isfinite(mean) else None
 
 
-def write_state(path: Path, state: State, model: Classifier) -> None:
+def write_state(path: Path, state: State, model: Estimator) -> None:
     """Write a state beside the file, and rename it."""
     arrays: dict[str, Array] = {}
     content = {"model": _KIND, "watched": digest_of(model), "fitted": pack(state, "state", arrays)}
     write_file(path, content, arrays, _state_of)
 
 
-def read_state(path: Path, model: Classifier) -> State:
+def read_state(path: Path, model: Estimator) -> State:
     """Read a state, and check every value.
 
     Raises

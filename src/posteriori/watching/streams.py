@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.classifier import Classifier
+from posteriori.classifiers.estimator import Estimator
+from posteriori.fitting.label_parameters import labels_to_learn
+from posteriori.model.answer import Subject
 from posteriori.plotting.reading import Feature, cells_of
-from posteriori.reporting.drift import TableRows
+from posteriori.reading import read_labels, read_table
+from posteriori.reading.known_columns import KnownColumns
+from posteriori.regression.rows import numbers_of
 from posteriori.support.checks import require
 from posteriori.support.formatting import exponential, percent
 from posteriori.support.typing import Array
+from posteriori.tables import Batch, Table
+from posteriori.tables.batch import joined
+from posteriori.tables.rows import take_rows
 from posteriori.watching.evidence import Martingale
 
 ROWS, LABELS, COLUMN = "rows", "labels", "column"
+_MOST_ROWS = 100_000  # of a batch; more are sampled
 _MORE_MISSING = 0.05  # share of cells from which missing ones are the sentence
 _IN_WORDS = {
     ROWS: {
@@ -45,6 +54,67 @@ _CATEGORIES = {
     "wider": "both the rarest and the most frequent categories are more frequent than before",
     "narrower": "categories between rare and frequent ones are more frequent than before",
 }
+_CHANGED = dict.fromkeys(_CATEGORIES, "its categories have other shares than before")
+
+
+@dataclass(frozen=True)
+class WatchedRows:
+    """The rows of a table as a model of any subject reads them."""
+
+    n_rows: int  # of the whole table
+    batch: Batch  # the rows, or a random sample of them
+    log_evidence: Array | None  # (n,): log p(x) in nats; None if the model has none
+    losses: Array  # −log p(truth | x) in nats of the rows whose class or number is known
+
+    def __len__(self) -> int:
+        return len(self.batch)
+
+    @classmethod
+    def of(cls, model: Any, X: Any, y: Any = None) -> WatchedRows:
+        """Read a table; y is the labels, the name of their column, or None.
+
+        Raises
+        ------
+        ValueError
+            The table has no rows, or a label is not one of the classes.
+        """
+        table = read_table(X, KnownColumns.of_model(model.schema_, model.target_))
+        n_rows = table.n_rows
+        truth = None if y is None else _truth(model, y, table)
+        if n_rows > _MOST_ROWS:
+            chosen = np.sort(np.random.default_rng(0).choice(n_rows, _MOST_ROWS, replace=False))
+            X, truth = take_rows(X, chosen), None if truth is None else truth[chosen]
+        with warnings.catch_warnings():  # of unseen categories and impossible rows, which the streams show
+            warnings.simplefilter("ignore", UserWarning)
+            batch = joined(list(model._source(X).stream(lambda part: part))).with_schema(model.schema_)
+            log_evidence = np.asarray(model.score_samples(X)) if has_evidence(model) else None
+            losses = np.empty(0) if truth is None else _losses(model, X, truth)
+        return cls(n_rows, batch, log_evidence, losses)
+
+
+def has_evidence(model: Any) -> bool:
+    """Return whether a model has log p(x)."""
+    posterior = getattr(model, "_posterior", None)
+    return hasattr(model, "score_samples") if posterior is None else bool(posterior.has_density)
+
+
+def _truth(model: Estimator, y: Any, table: Table) -> Array:
+    """Return the index of the class of each row, −1 without label; or its number, NaN without."""
+    labels = read_labels(y, table)
+    if model.subject is Subject.NUMBER:
+        return numbers_of(labels)
+    components: Array = labels_to_learn(labels, "learn", True, True).components(model.target_, slice(0, table.n_rows))
+    return components
+
+
+def _losses(model: Any, X: Any, truth: Array) -> Array:
+    """Return −log p(truth | x) of the rows that have one; ∞ if no class can produce the row."""
+    if model.subject is Subject.NUMBER:
+        log_probability, known = model.answer(X).log_prob(truth), ~np.isnan(truth)
+    else:
+        known = truth >= 0
+        log_probability = model.predict_log_proba(X)[np.arange(len(truth)), truth]
+    return np.asarray(np.nan_to_num(-log_probability[known], nan=np.inf, posinf=np.inf, neginf=-np.inf))
 
 
 @dataclass(frozen=True)
@@ -86,15 +156,16 @@ class Stream:
         raised = self.alarm is None and evidence.log_e >= -math.log(self.level)
         return replace(self, evidence=evidence, alarm=batch if raised else self.alarm)
 
-    def change(self, before: Stream, scores: Array, categories: tuple[Any, ...] | None) -> str:
+    def change(self, before: Stream, scores: Array, categories: tuple[Any, ...] | None, ranked: bool = True) -> str:
         """Return how the scores of a batch differ from those before, as a sentence.
 
-        `categories` are those of the column in the order of their places; None of another stream.
+        `categories` are those of the column in the order of their places, None of another stream; `ranked` is whether
+        that is the order of their probability.
         """
         evidence = f"(evidence {exponential(self.evidence.log_e, 2)})"
         if self.kind != COLUMN:
             return f"{_IN_WORDS[self.kind][self.evidence.direction]} {evidence}"
-        how = (_NUMBERS if categories is None else _CATEGORIES)[self.evidence.direction]
+        how = (_NUMBERS if categories is None else _CATEGORIES if ranked else _CHANGED)[self.evidence.direction]
         earlier, now = before.evidence.shares(scores)
         k = int(np.argmax(np.abs(now - earlier)))
         if abs(now[0] - earlier[0]) > _MORE_MISSING:
@@ -113,22 +184,23 @@ def _has_a_bin_each(evidence: Martingale, n: int) -> bool:
 class Scores:
     """The functions that score rows for the streams, by kind and column; each returns (n,), −∞ for no value."""
 
-    of: dict[tuple[str, str | None], Callable[[TableRows], Array]]
+    of: dict[tuple[str, str | None], Callable[[WatchedRows], Array]]
     categories: dict[str | None, tuple[Any, ...]]  # of categorical columns, in the order of their places
+    ranked: bool  # whether the places are in the order of the probability of categories
 
     @classmethod
-    def under(cls, estimator: Classifier, with_labels: bool) -> Scores:
+    def under(cls, estimator: Estimator, with_labels: bool) -> Scores:
         """Choose what to score: log p(x) if the model has one, labels if they are known, and modelled columns.
 
         A number is its own score: ranks see shifts to both sides. The score of a category is its place by probability
-        under the model, so that equal probabilities do not hide a change. Columns of counts and of text are seen by
-        log p(x) alone.
+        under the model, so that equal probabilities do not hide a change; of a model without p(column), that in the
+        order of their names. Columns of counts and of text are seen by log p(x) alone.
         """
-        found: dict[tuple[str, str | None], Callable[[TableRows], Array]] = {}
-        if estimator._posterior.has_density:
+        found: dict[tuple[str, str | None], Callable[[WatchedRows], Array]] = {}
+        if has_evidence(estimator):
             found[ROWS, None] = _log_densities
         if with_labels:
-            found[LABELS, None] = log_losses
+            found[LABELS, None] = lambda rows: rows.losses
         categories: dict[str | None, tuple[Any, ...]] = {}
         for j in estimator.schema_.modelled:
             column = estimator.schema_.columns[j]
@@ -137,7 +209,7 @@ class Scores:
             elif column.kind == "categorical" and column.categories:
                 places = found[COLUMN, column.name] = _PlacesOf.under(estimator, int(j))
                 categories[column.name] = tuple(column.categories[k] for k in np.argsort(places.place[1:]))
-        return cls(found, categories)
+        return cls(found, categories, hasattr(estimator, "_posterior"))
 
     def levels(self, false_alarms: float) -> dict[tuple[str, str | None], float]:
         """Split the probability of false alarms evenly over rows, labels and columns, and over the columns."""
@@ -145,18 +217,9 @@ class Scores:
         return {key: false_alarms / len(set(kinds)) / kinds.count(key[0]) for key in self.of}
 
 
-def _log_densities(rows: TableRows) -> Array:
+def _log_densities(rows: WatchedRows) -> Array:
     assert rows.log_evidence is not None  # the model has a density
     return np.nan_to_num(rows.log_evidence, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
-
-
-def log_losses(rows: TableRows) -> Array:
-    """Return −log p(y | x) of the labelled rows; ∞ if no class can produce the row."""
-    if rows.components is None:
-        return np.empty(0)
-    labelled = np.flatnonzero(rows.components >= 0)
-    losses = -rows.log_posterior[labelled, rows.components[labelled]]
-    return np.nan_to_num(losses, nan=np.inf, posinf=np.inf, neginf=-np.inf)
 
 
 @dataclass(frozen=True)
@@ -165,7 +228,7 @@ class _NumbersOf:
 
     position: int
 
-    def __call__(self, rows: TableRows) -> Array:
+    def __call__(self, rows: WatchedRows) -> Array:
         cells = cells_of(rows.batch, self.position)
         return np.where(np.isnan(cells), -np.inf, cells)
 
@@ -178,14 +241,16 @@ class _PlacesOf:
     place: Array  # (K + 1,): by code; −∞ for a missing or unseen category
 
     @classmethod
-    def under(cls, estimator: Classifier, position: int) -> _PlacesOf:
+    def under(cls, estimator: Any, position: int) -> _PlacesOf:
         codes = np.arange(1.0, len(estimator.schema_.columns[position].categories) + 1.0)
-        order = np.argsort(Feature.of(estimator, position).log_density(codes), kind="stable")
+        order = np.arange(len(codes))
+        if hasattr(estimator, "_posterior"):
+            order = np.argsort(Feature.of(estimator, position).log_density(codes), kind="stable")
         place = np.full(len(codes) + 1, -np.inf)
         place[order + 1] = np.arange(len(codes))
         return cls(position, place)
 
-    def __call__(self, rows: TableRows) -> Array:
+    def __call__(self, rows: WatchedRows) -> Array:
         cells = cells_of(rows.batch, self.position)
         places: Array = self.place[np.nan_to_num(cells).astype(np.intp)]
         return places
