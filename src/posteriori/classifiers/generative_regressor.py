@@ -65,6 +65,37 @@ class Regressor(RegressorMixin, Estimator):
         found: HeldOutNumbers = self._part(self._value.out_of_fold, "keeps no held-out predictions")
         return found
 
+    @property
+    def importance_(self) -> Importance:
+        r"""Feature importance: by how much the held-out CRPS grows without each column, in units of y.
+
+        .. math:: I_j = \mathbb{E}[\mathrm{crps}(y \mid x_{-j}) - \mathrm{crps}(y \mid x)]
+
+        The column is treated as unknown and integrated out, so that nothing is refitted and nothing is permuted. The
+        mean is over at most 1,000 held-out rows, each predicted by what has not learned from it; a pool keeps the
+        weights that it has for the whole row. It is saved with the model; updates drop it, as it is of the rows before.
+
+        Raises
+        ------
+        NotFittedError
+            The regressor is not fitted.
+        """
+        value = self._value.with_importance()
+        if value is not self.fitted_:
+            self.fitted_ = value
+        found: Importance = self._part(value.importance, "keeps no feature importance; fit it again")
+        return found
+
+    @property
+    def feature_importances_(self) -> Array:
+        """Feature importance of each column of X in units of y, (d,), in the order of `feature_names_in_`.
+
+        It is `importance_.increase`; of a column of dates the sum over its parts, each of which is taken as unknown
+        alone. Unlike that of scikit-learn's trees it does not sum to 1, and it may be negative.
+        """
+        importance, schema = self.importance_, self.schema_
+        return np.bincount(schema.places, importance.increase, len(schema.given))
+
     # Predicting -------------------------------------------------------------------------------------------------
 
     def predict_density(self, X: Any) -> PredictiveDensity:
@@ -305,37 +336,6 @@ class GenerativeRegressor(Regressor):
     def member_weights_(self) -> dict[str, float]:
         """The weight of each member, by name."""
         return dict(zip(self._value.members.names, self._value.pool.weight.tolist(), strict=True))
-
-    @property
-    def importance_(self) -> Importance:
-        r"""Feature importance: by how much the held-out CRPS grows without each column, in units of y.
-
-        .. math:: I_j = \mathbb{E}[\mathrm{crps}(y \mid x_{-j}) - \mathrm{crps}(y \mid x)]
-
-        The column is treated as unknown and integrated out, so that nothing is refitted and nothing is permuted. The
-        mean is over at most 1,000 held-out rows, each predicted by members that have not learned from it, with the
-        weights that the pool has for the whole row. It is computed on first access, and saved with the model.
-
-        Raises
-        ------
-        NotFittedError
-            The regressor is not fitted.
-        """
-        value = self._value.with_importance()
-        if value is not self.fitted_:
-            self.fitted_ = value
-        found: Importance = self._part(value.importance, "keeps no held-out rows")
-        return found
-
-    @property
-    def feature_importances_(self) -> Array:
-        """Feature importance of each column of X in units of y, (d,), in the order of `feature_names_in_`.
-
-        It is `importance_.increase`; of a column of dates the sum over its parts, each of which is taken as unknown
-        alone. Unlike that of scikit-learn's trees it does not sum to 1, and it may be negative.
-        """
-        importance, schema = self.importance_, self.schema_
-        return np.bincount(schema.places, importance.increase, len(schema.given))
 
     @property
     def known_cells_(self) -> KnownCells:

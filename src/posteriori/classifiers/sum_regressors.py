@@ -168,6 +168,9 @@ class AdditiveRegressor(SumRegressor):
     out_of_fold_ : HeldOutNumbers
         The densities of these rows, each from the sums without its fold; not kept in files, and dropped with the
         scores.
+    importance_ : Importance
+        Feature importance: the increase of the CRPS on at most 1,000 held-out rows when a column is unknown, in units
+        of y; dropped with the scores.
     target_ : Column
     schema_ : Schema
     n_features_in_ : int
@@ -288,6 +291,9 @@ class KernelRegressor(SumRegressor):
     out_of_fold_ : HeldOutNumbers
         The densities of these rows, each from the sums without its fold; not kept in files, and dropped with the
         scores.
+    importance_ : Importance
+        Feature importance: the increase of the CRPS on at most 1,000 held-out rows when a column is unknown, in units
+        of y; dropped with the scores.
     target_ : Column
     schema_ : Schema
     n_features_in_ : int

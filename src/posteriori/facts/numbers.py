@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.generative_regressor import GenerativeRegressor, Regressor
+from posteriori.classifiers.generative_regressor import Regressor
 from posteriori.facts.model import Facts
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.model_selection.in_words import of_hundred
@@ -78,9 +78,9 @@ def number_members(estimator: Regressor) -> list[Facts]:
 
 def number_importance(estimator: Regressor) -> Facts:
     """Return the feature importance, sorted: the increase of the CRPS if the column is missing; empty of one model."""
-    if not estimator.fitted_.has_importance:
+    if estimator.fitted_.with_importance().importance is None:
         return {}
-    found, modelled = cast(GenerativeRegressor, estimator).importance_, estimator.schema_.modelled
+    found, modelled = estimator.importance_, estimator.schema_.modelled
     return {
         "importance": [
             {

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from posteriori.fitting.recipe import Recipe
 from posteriori.learning.equal_rows import merged_weight
+from posteriori.learning.importance import Importance
 from posteriori.model.predictive import NumberCells, PredictiveDensity
 from posteriori.pool.parameters import Data
 from posteriori.reading import check_weights, read_labels
 from posteriori.regression.held_out import MOST_PREDICTED, HeldOutNumbers
+from posteriori.regression.importance import MOST_KEPT, importance_of, most_rows
 from posteriori.regression.landmarks import Inputs
 from posteriori.regression.least_squares import LeastSquares, Products
 from posteriori.regression.locate import locate
@@ -84,15 +86,46 @@ class FittedGaussian(FittedNumbers):
         squares = self.squares
         return self.noise * (1.0 + (1.0 + squares.used) / squares.products.weight)
 
-    def for_file(self) -> Self:
-        """Return the value as a model file holds it."""
-        return replace(self, record=self.record.for_file(), out_of_fold=None)
-
     def check(self) -> None:
         """Raise ValueError unless the parts, which may come from a file, agree with each other."""
         require(self.target.kind == "continuous", "the target is not a column of numbers")
         require(len(self.found.locations) == 1, "there is not one location")
+        if self.importance is not None:
+            self.importance.check_against(len(self.of_columns.columns))
         self.found.check_locations(self.of_columns)
+
+
+@dataclass(frozen=True)
+class HeldOutSums:
+    """Held-out rows with their numbers, and the sums without each fold: what the importance is measured by."""
+
+    without: tuple[Locations, ...]
+    batch: Batch
+    fold: Array
+    y: Array
+    weight: Array
+    n_all: int  # rows of which these are a sample
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the sums are too large to be stored until the importance is requested."""
+        return sum(len(one.squares[0].penalty) ** 2 for one in self.without) > MOST_KEPT
+
+    def importance(self) -> Importance:
+        """Return the increase of the score when each column is hidden, each row by the sums without its fold."""
+
+        def predict(batch: Batch) -> PredictiveDensity:
+            own, cells = np.resize(self.fold, len(batch)), self.without[0].cells
+            probability = np.empty((len(batch), len(cells)))
+            for k in np.unique(own).tolist():
+                places = np.flatnonzero(own == k)
+                probability[places] = self.without[k].student_probability(batch.rows(places))
+            return PredictiveDensity(cells, probability)
+
+        n_folds = len(self.without)
+        with one_blas_thread():
+            n_trained = self.n_all * (n_folds - 1) / n_folds
+            return importance_of(predict, self.batch, self.y, self.weight, n_trained=n_trained)
 
 
 def fit(recipe: Recipe, name: Name, data: Data) -> FittedGaussian:
@@ -111,17 +144,22 @@ def _with_held_out(value: FittedGaussian, rows: NumberRows, without: Sequence[Pr
     """Return the value with predictions of training rows from the sums without their folds, and their scores."""
     found, chosen = value.found, rows.sample(MOST_PREDICTED)
     probability = np.empty((len(chosen), len(found.cells)))
+    others: list[Locations] = []
     for k, sums in enumerate(without):
         of_fold, places = np.flatnonzero(rows.fold == k), np.flatnonzero(rows.fold[chosen] == k)
+        share = _share_with(found, rows.y[of_fold], rows.weight[of_fold] * rows.unit, -1.0)
+        others.append(replace(found, sums=sums, share=share))
         if len(places):
-            share = _share_with(found, rows.y[of_fold], rows.weight[of_fold] * rows.unit, -1.0)
-            others = replace(found, sums=sums, share=share)
-            probability[places] = others.student_probability(rows.batch.rows(chosen[places]))
+            probability[places] = others[k].student_probability(rows.batch.rows(chosen[places]))
     density = PredictiveDensity(value.cells, probability, value.target.name)
+    few = rows.sample(most_rows(len(rows.batch.schema.modelled)))
+    part = rows.batch.rows(few), rows.fold[few], rows.y[few], rows.weight[few] * rows.unit
+    to_measure = HeldOutSums(tuple(others), *part, len(rows.y))
     held_out = HeldOutNumbers(density, rows.y[chosen], rows.weight[chosen] * rows.unit, rows.folded.places[chosen])
     (one,) = found.locations
     results: dict[str, list[Any]] = {"member": [one.name], **{name: [score] for name, score in held_out.scores.items()}}
-    return replace(value, results=results, out_of_fold=held_out)
+    measured = replace(value, results=results, out_of_fold=held_out, held_out=to_measure)
+    return measured.with_importance() if to_measure.is_large else measured
 
 
 def add(value: FittedGaussian, data: Data) -> FittedGaussian:
@@ -175,7 +213,7 @@ def _with_sums(value: FittedGaussian, data: Data, sign: float) -> FittedGaussian
     if sign < 0 and found.design.landmarks is not None:
         found = _without_landmarks(found, source)
     # Held-out scores are of the rows before.
-    return replace(value, found=found, results={}, out_of_fold=None)
+    return replace(value, found=found, results={}, out_of_fold=None, importance=None, held_out=None)
 
 
 def _without_landmarks(found: Locations, source: LabelledSource) -> Locations:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,21 +18,24 @@ from posteriori.tables import Batch
 MOST_ROWS = 1000
 _FEWEST_ROWS = 100
 _MOST_PREDICTED = 5000  # rows with a hidden column: at most a quarter of the time of a fit
-_MOST_KEPT = 1 << 24  # sums of products of all folds, 128 MB
+MOST_KEPT = 1 << 24  # sums of products of all folds, 128 MB
 _ROUNDING = 1e-12  # relative
 
 
-def importance_of(predict: Predict, batch: Batch, y: Array, weight: Array, *, held_out: bool = False) -> Importance:
+def importance_of(
+    predict: Predict, batch: Batch, y: Array, weight: Array, *, n_trained: float | None = None
+) -> Importance:
     """Return the increase of the score of some rows when each column is hidden.
 
     Parameters
     ----------
     predict : callable
-        The densities of the rows of a batch, which are all rows, several times: by models that have not learned from
-        them, if `held_out`.
+        The densities of the rows of a batch, which are all rows, several times.
     batch : Batch
         The cells of n rows; each is predicted d + 1 times.
     y, weight : ndarray (n,)
+    n_trained : float, optional
+        Of held-out rows: the number of rows that the model of a fold has learned from.
     """
     schema, share, n = batch.schema, weight / weight.sum(), len(batch)
     whole, every = predict(batch).crps(y), np.arange(len(schema.columns))
@@ -44,7 +47,9 @@ def importance_of(predict: Predict, batch: Batch, y: Array, weight: Array, *, he
         added[np.abs(added) < _ROUNDING * np.abs(whole)] = 0.0  # it depends on the number of rows
         increase[columns] = added @ share
         error[columns] = np.sqrt((added - increase[columns, np.newaxis]) ** 2 @ share**2)
-    return Importance(schema.names, increase, error, len(batch), held_out, crps=float(share @ whole))
+    if n_trained is not None:
+        error = error * np.sqrt(1.0 + n / n_trained)
+    return Importance(schema.names, increase, error, n, n_trained is not None, crps=float(share @ whole))
 
 
 def most_rows(n_columns: int) -> int:
@@ -78,7 +83,7 @@ class HeldOutRows:
     def is_large(self) -> bool:
         """Whether the members without the folds are too large to be stored until the importance is requested."""
         locations = self.folds.whole.locations
-        return len(self.folds.without) * sum(len(one.penalty) ** 2 for one in locations) > _MOST_KEPT
+        return len(self.folds.without) * sum(len(one.penalty) ** 2 for one in locations) > MOST_KEPT
 
     def importance(self) -> Importance:
         """Return the increase of the score when each column is hidden, each row by the members without its fold."""
@@ -92,6 +97,5 @@ class HeldOutRows:
             return PredictiveDensity(cells, np.exp(self.pool.log_posterior(log_probability, of_rows)))
 
         with one_blas_thread():
-            found = importance_of(predict, self.batch, self.y, self.weight, held_out=True)
-        of_other_rows = np.sqrt(1.0 + len(self.y) / (self.n_all * (n_folds - 1) / n_folds))
-        return replace(found, standard_error=found.standard_error * of_other_rows)
+            n_trained = self.n_all * (n_folds - 1) / n_folds
+            return importance_of(predict, self.batch, self.y, self.weight, n_trained=n_trained)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from posteriori.model import Pool, clip_log_posteriors
 from posteriori.model.answer import Answer
 from posteriori.model.number_cells import NumberCells
 from posteriori.regression.held_out import HeldOutNumbers
-from posteriori.regression.importance import HeldOutRows
 from posteriori.regression.members import Members
 from posteriori.scoring.rows import RowsToPredict
 from posteriori.statistics import ColumnRanges
@@ -27,15 +26,23 @@ from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
 
 
+class Measurable(Protocol):
+    """Held-out rows with what predicts them, by which the importance of the columns is measured."""
+
+    def importance(self) -> Importance:
+        """Return the increase of the score when each column is hidden."""
+
+
 @dataclass(frozen=True)
 class FittedNumbers(FittedValue):
     """The result of a fit to a target of numbers: a density over the cells of the target."""
 
-    has_importance = False  # of columns, in held-out rows
     of_columns: Schema
     # cross-validated scores of the members of a pool, and of the pool, or of one model; empty after updates
     results: dict[str, list[Any]] = field(default_factory=dict, kw_only=True)
     out_of_fold: HeldOutNumbers | None = field(default=None, kw_only=True)  # not in files
+    importance: Importance | None = field(default=None, kw_only=True)  # of columns, in held-out rows
+    held_out: Measurable | None = field(default=None, kw_only=True)  # of which it is computed on first access
 
     @property
     @abstractmethod
@@ -67,7 +74,15 @@ class FittedNumbers(FittedValue):
 
     def without_rows(self) -> Self:
         """Return a value of the same predictions without held-out predictions."""
-        return replace(self, out_of_fold=None)
+        return replace(self, out_of_fold=None, held_out=None)
+
+    def with_importance(self) -> Self:
+        """Return the value with the importance of the columns in place of the held-out rows."""
+        return self if self.held_out is None else replace(self, importance=self.held_out.importance(), held_out=None)
+
+    def for_file(self) -> Self:
+        """Return the value as a model file holds it."""
+        return replace(self.with_importance(), record=self.record.for_file(), out_of_fold=None)
 
     @cached_property
     def rows(self) -> RowsToPredict:
@@ -82,12 +97,9 @@ class FittedRegression(FittedNumbers):
     A cell of the target is to this pool what a class is to one of classifiers.
     """
 
-    has_importance = True
     members: Members
     pool: Pool
     joint_trees: RandomTreesParameters  # p(x) by the trees of the neighbours
-    importance: Importance | None = field(default=None, kw_only=True)
-    held_out: HeldOutRows | None = field(default=None, kw_only=True)  # of which it is computed on first access
 
     @property
     def cells(self) -> NumberCells:
@@ -117,18 +129,6 @@ class FittedRegression(FittedNumbers):
         joint, tile = self.joint_trees, self.members.neighbours.tile(batch)
         of_classes = RandomTrees(()).log_density(joint, tile) + np.log(joint.prior)
         return np.asarray(np.logaddexp.reduce(of_classes, axis=1))
-
-    def with_importance(self) -> Self:
-        """Return the value with the importance of the columns in place of the held-out rows."""
-        return self if self.held_out is None else replace(self, importance=self.held_out.importance(), held_out=None)
-
-    def without_rows(self) -> Self:
-        """Return a value of the same predictions without held-out predictions."""
-        return replace(super().without_rows(), held_out=None)
-
-    def for_file(self) -> Self:
-        """Return the value as a model file holds it."""
-        return replace(self.with_importance(), record=self.record.for_file(), out_of_fold=None)
 
     def check(self) -> None:
         """Raise ValueError unless the parts, which may come from a file, agree with each other."""

@@ -104,7 +104,7 @@ class NumberReport:
     @cached_property
     def importance(self) -> Importance:
         """The increase of the score when a column is hidden: that of held-out rows, if these rows were held out."""
-        if self.held_out and self.model.fitted_.has_importance:
+        if self.held_out and self.model.fitted_.with_importance().importance is not None:
             of_pool: Importance = self.model.importance_
             return of_pool
         some, value = self.sampled(MOST_ROWS), self.model.fitted_
