@@ -19,7 +19,7 @@ from posteriori.regression.landmarks import Inputs
 from posteriori.regression.least_squares import LeastSquares, Products
 from posteriori.regression.locate import locate
 from posteriori.regression.locations import Locations, Name
-from posteriori.regression.rows import NumberRows, numbers_of, read_number_rows, reject_missing
+from posteriori.regression.rows import NumberRows, numbers_of, read_number_rows
 from posteriori.regression.value import FittedNumbers
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
@@ -118,7 +118,9 @@ def _with_held_out(value: FittedGaussian, rows: NumberRows, without: Sequence[Pr
             others = replace(found, sums=sums, share=share)
             probability[places] = others.student_probability(rows.batch.rows(chosen[places]))
     density = PredictiveDensity(value.cells, probability, value.target.name)
-    held_out = HeldOutNumbers(density, rows.y[chosen], rows.weight[chosen] * rows.unit, rows.folded.places[chosen])
+    held_out = HeldOutNumbers(
+        density, rows.y[chosen], rows.weight[chosen] * rows.unit, rows.folded.places[chosen], rows.fold[chosen]
+    )
     (one,) = found.locations
     results: dict[str, list[Any]] = {"member": [one.name], **{name: [score] for name, score in held_out.scores.items()}}
     return replace(value, results=results, out_of_fold=held_out)
@@ -143,7 +145,6 @@ def remove(value: FittedGaussian, data: Data) -> FittedGaussian:
 def _with_sums(value: FittedGaussian, data: Data, sign: float) -> FittedGaussian:
     found, source = value.found, value.rows.source(data.X, value.recipe.n_jobs)
     y = numbers_of(read_labels(value.target.name if data.y is None else data.y, source.table))
-    reject_missing(y)
     weight = check_weights(data.sample_weight, len(y))
     weight = np.ones(len(y)) if weight is None else weight
 
