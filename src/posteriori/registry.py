@@ -162,7 +162,6 @@ _TAN = "posteriori.classifiers.trees:TreeAugmentedNaiveBayes"
 _KDB = "posteriori.classifiers.dependence:KDependenceBayes"
 _AODE = "posteriori.classifiers.dependence:AveragedOneDependence"
 _FOREST = "posteriori.classifiers.generative_forest:GenerativeForest"
-_DISCRIMINATIVE = "posteriori.comparison.discriminative:DiscriminativeClassifier"
 
 # The prior of predictive densities keeps covariances of few rows regular. Candidates need no more than a rough optimum.
 _INTEGRATED: dict[str, Any] = {"predictive": True, "em__tol": 1e-3, "em__max_iter": EM_STEPS}
@@ -181,6 +180,22 @@ _SHARED_COVARIANCE: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_
 _OWN_COVARIANCES: dict[str, Any] = {**_GAUSSIAN, "decline": decline_uncertain_covariances, "in_pool": True}
 # A row of many words gives a block of counts a factor that is far too sure: its weight makes up for it.
 _COUNTS: dict[str, Any] = {"options": _EM_OPTIONS | {"distributions", "counts"}, "in_pool": True, "of_counts": True}
+
+
+def _peers(kind: str, estimator: str, models: Mapping[str, tuple[str, str, dict[str, Any]]]) -> tuple[ModelSpec, ...]:
+    """Return discriminative models, which are only for comparisons."""
+    return tuple(
+        ModelSpec(
+            name,
+            title,
+            f"{kind}: {what}",
+            f"posteriori.comparison.discriminative:{estimator}",
+            parameters,
+            generative=False,
+        )
+        for name, (title, what, parameters) in models.items()
+    )
+
 
 # The order of the candidates (`in_pool`) is the order of `cv_results_`. Each sees a table in a way of its own (`sees`),
 # or takes the place of another that cannot be fitted.
@@ -415,29 +430,14 @@ _SPECS = (
         **_COUNTS,
         sees="words that occur or not",
     ),
-    ModelSpec(
-        "logistic",
-        "logistic regression",
-        "discriminative: logistic regression",
-        _DISCRIMINATIVE,
-        {"classifier": "logistic"},
-        generative=False,
-    ),
-    ModelSpec(
-        "boosting",
-        "gradient boosting",
-        "discriminative: histogram gradient boosting",
-        _DISCRIMINATIVE,
-        {"classifier": "boosting"},
-        generative=False,
-    ),
-    ModelSpec(
-        "random forest",
-        "random forest",
-        "discriminative: random forest",
-        _DISCRIMINATIVE,
-        {"classifier": "forest"},
-        generative=False,
+    *_peers(
+        "discriminative",
+        "DiscriminativeClassifier",
+        {
+            "logistic": ("logistic regression", "logistic regression", {"classifier": "logistic"}),
+            "boosting": ("gradient boosting", "histogram gradient boosting", {"classifier": "boosting"}),
+            "random forest": ("random forest", "random forest", {"classifier": "forest"}),
+        },
     ),
 )
 
@@ -465,6 +465,18 @@ _OF_NUMBERS = (
 )
 REGRESSORS: dict[str, ModelSpec] = {spec.name: spec for spec in _OF_NUMBERS}
 REGRESSOR = REGRESSORS["regressor"]  # the default
+_PEERS_OF_NUMBERS = _peers(
+    "a number without a density, discriminative",
+    "DiscriminativeRegressor",
+    {
+        "boosting regressor": ("gradient boosting", "histogram gradient boosting", {"regressor": "boosting"}),
+        "forest regressor": ("random forest", "random forest", {"regressor": "forest"}),
+        "ridge": ("ridge regression", "ridge regression", {"regressor": "ridge"}),
+    },
+)
+# What `compare` and `cross_validate` take for a target of numbers.
+OF_NUMBERS: dict[str, ModelSpec] = REGRESSORS | {spec.name: spec for spec in _PEERS_OF_NUMBERS}
+COMPARED_OF_NUMBERS = ("regressor", "additive", *(spec.name for spec in _PEERS_OF_NUMBERS))
 COMPARED = ("pool", "nb", "lda", "tan", "logistic", "boosting")  # the default of `compare`
 CROSS_VALIDATED = ("pool", "nb", "lda", "qda", "tan", "kdb", "aode")  # the default of `posteriori cv`
 

@@ -94,3 +94,17 @@ def test_warnings_are_one_line_each(run):
     code, _, err = run("compare", "penguins.csv", "--target", "species", "--models", "qda", "--sizes", "5")
     assert code == 0
     assert all(line.startswith("warning: QDA on 5 rows") for line in err.splitlines())
+
+
+def test_curves_of_numbers(run, folder):
+    words = ("compare", "penguins.csv", "--target", "body_mass_g", "--sizes", "30,100", "--repeats", 2)
+    code, out, _ = run(*words, "--models", "additive,ridge", "--plot", "curves.png")
+    assert code == 0
+    assert "\nadditive: sum of functions of single columns, ridge: ridge regression\n" in out
+    for piece in ("86 of them test rows", "CRPS", "RMSE", "seconds to fit", "30 rows", "±", "–"):
+        assert piece in out
+    assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
+    code, out, _ = run(*words, "--json")
+    assert code == 0
+    names = [one["name"] for one in json.loads(out)["models"]]
+    assert names == ["regressor", "additive", "boosting regressor", "forest regressor", "ridge"]

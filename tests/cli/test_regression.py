@@ -249,7 +249,6 @@ def test_advice_is_that_for_a_number():
     error = refused("query", "mass.posteriori")
     assert "posteriori predict gives the number of a row" in error
     assert "--proba" not in error
-    assert "posteriori cv the regressions of a number" in refused("compare", "penguins.csv", "--target", "body_mass_g")
     assert "numbers" in succeeds("--help").split("Options")[0]
 
 
@@ -363,14 +362,12 @@ def test_commands_for_sums_of_columns_name_the_fitting_model(command):
 
 
 def test_functions_of_classifiers_refuse_a_regressor():
-    model, rows = po.load("mass.posteriori"), load_penguins()
+    model = po.load("mass.posteriori")
     with pytest.raises(ValueError, match="predicts a number"):
         po.scoring.load_scorer("mass.posteriori")
     for call in (
         lambda: po.javascript.to_javascript(model),
         lambda: po.explore(model, path="page.html"),
-        lambda: po.compare(model, rows, "species"),
-        lambda: po.cross_validate([model], rows, "species"),
         lambda: po.merge([model, model]),
     ):
         with pytest.raises(TypeError, match="GenerativeRegressor"):
@@ -441,11 +438,15 @@ def test_cv_compares_models_of_numbers():
     words = ("cv", "penguins.csv", "--target", "body_mass_g", "--folds", "3", "--json")
     found = json.loads(succeeds(*words, "--models", "regressor,additive,kernel"))
     known = load_penguins().drop_nulls("body_mass_g")
-    scores = {one["member"]: one["crps"] for one in found["models"]}
+    scores = {one["name"]: one["crps"] for one in found["models"]}
     assert list(scores) == sorted(scores, key=scores.__getitem__)
     for name, kind in {**SUMS, "regressor": po.GenerativeRegressor}.items():
         assert scores[name] == pytest.approx(kind(folds=3).fit(known, "body_mass_g").cv_results_["crps"][-1])
-    assert "weight" not in succeeds(*words[:-1], "--models", "additive")
+    page = succeeds(*words[:-1], "--models", "ridge,additive")
+    assert "weight" not in page
+    assert page.index("additive: ") < page.index("ridge: ")
+    assert "±" in page
+    assert "in units of the target; coverage and width" in page
 
 
 @pytest.mark.parametrize(

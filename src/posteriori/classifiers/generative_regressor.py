@@ -27,7 +27,7 @@ from posteriori.regression.explanation import NumberExplanation, parts_of
 from posteriori.regression.fit import fit
 from posteriori.regression.held_out import HeldOutNumbers
 from posteriori.regression.locations import NAMES
-from posteriori.regression.rows import numbers_of, reject_missing
+from posteriori.regression.rows import numbers_of
 from posteriori.regression.value import FittedNumbers, FittedRegression
 from posteriori.support.constraints import N_JOBS
 from posteriori.support.keywords import Elsewhere
@@ -156,7 +156,6 @@ class Regressor(RegressorMixin, Estimator):
         """Return R², the share of the variance of y that `predict(X)` explains; y may be the name of a column of X."""
         source = self._source(X)
         target = numbers_of(read_labels(y, source.table))
-        reject_missing(target)
         weight = check_weights(sample_weight, len(target))
         share = np.full(len(target), 1.0 / len(target)) if weight is None else weight / weight.sum()
         squared = float(share @ (target - self.predict(X)) ** 2)

@@ -1,4 +1,4 @@
-"""The command compare: learning curves of generative and discriminative models."""
+"""The command compare: learning curves of generative and discriminative models, of classes or of numbers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from posteriori.cli.cv import read_compared, rows_and_settings
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar, warn
-from posteriori.cli.named_columns import kept_and_text, parts_of_dates
 from posteriori.cli.options import (
     AsJson,
     Force,
@@ -23,21 +23,19 @@ from posteriori.cli.options import (
     split_names,
 )
 from posteriori.cli.outputs import Output, output_at
-from posteriori.cli.targets import QuantityError, read_labelled
-from posteriori.registry import COMPARED
+from posteriori.registry import COMPARED, COMPARED_OF_NUMBERS, OF_NUMBERS
 
 if TYPE_CHECKING:
     from posteriori.comparison import Comparison
 
 _PICTURES = (".png", ".svg", ".pdf")
 _TEST_SHARE = 0.25
-_MEASURES = {"accuracy": "accuracy", "log_loss": "log-loss (nats per row)", "fit_seconds": "seconds to fit"}
 
 
 def compare(
     table: TablePath,
     target: Target = "",
-    models: Annotated[list[str] | None, models_option(COMPARED)] = None,
+    models: Annotated[list[str] | None, models_option(COMPARED, tuple(OF_NUMBERS))] = None,
     sizes: Annotated[
         list[str] | None,
         typer.Option(
@@ -72,13 +70,11 @@ def compare(
         posteriori compare penguins.csv --target species --models nb,logistic --repeats 3
     """
     place = None if plot is None else picture_at(plot, table, force)
-    try:
-        data = read_labelled(table, target, columns=columns, labels=labels)
-    except QuantityError as error:
-        raise UserError(f"{error}; compare measures classifiers, posteriori cv the regressions of a number") from None
+    names = split_names(models)
+    data = read_compared(names, table, target, columns, labels)
     frame = data.frame
     n_classes = frame[target].alias("labels").n_unique()
-    if n_classes < 2:
+    if n_classes < 2 and not data.is_number:
         label = reprlib.repr(frame[target][0])
         raise UserError(f"the target {target!r} has only one class, {label}; a comparison needs two")
     given = _numbers_of(sizes)
@@ -86,22 +82,20 @@ def compare(
     from posteriori.comparison import compare as measure
     from posteriori.comparison import training_sizes
     from posteriori.reading.target_cuts import numbers_as_classes
-    from posteriori.tables.polars import exactly
 
-    names = split_names(models) or list(COMPARED)
-    chosen = given or list(training_sizes(frame.height, n_classes, _TEST_SHARE))
+    rows, settings = rows_and_settings(data, target, columns)
+    names = names or list(COMPARED_OF_NUMBERS if data.is_number else COMPARED)
+    chosen = given or list(training_sizes(frame.height, 0 if data.is_number else n_classes, _TEST_SHARE))
     total = len(names) * repeats * sum(set(chosen))
     with as_user_errors(), numbers_as_classes(), progress_bar("comparing", total, not quiet) as progress:
         comparison = measure(
             names,
-            frame.select(exactly(*data.features, target)),
+            rows,
             target,
             sizes=chosen,
             repeats=repeats,
             test_share=_TEST_SHARE,
-            categorical_features=data.categorical or "from_dtype",
-            **kept_and_text(columns.columns, data.features),
-            dates=parts_of_dates(columns.dates),
+            **settings,
             random_state=seed,
             progress=progress,
         )
@@ -161,9 +155,10 @@ def _draw(comparison: Comparison, path: Path) -> None:
     from posteriori.plotting import plot_learning_curves
     from posteriori.support.atomic_write import atomic_write
 
+    shown = comparison.shown
     figure = Figure(figsize=(15.0, 4.6), layout="constrained")
     FigureCanvasAgg(figure)
-    for position, (ax, measure) in enumerate(zip(figure.subplots(1, len(_MEASURES)), _MEASURES, strict=True)):
+    for position, (ax, measure) in enumerate(zip(figure.subplots(1, len(shown)), shown, strict=True)):
         legend = plot_learning_curves(comparison, measure, ax=ax).get_legend()
         if position and legend is not None:
             legend.remove()
@@ -174,6 +169,7 @@ def _draw(comparison: Comparison, path: Path) -> None:
 def _print(comparison: Comparison, found: dict[str, Any]) -> None:
     from posteriori.cli.tables import console, label_text, model_text, print_grid
     from posteriori.comparison.result import crossing_sentence
+    from posteriori.model_selection.measures import MEASURES
     from posteriori.support.formatting import plural
 
     out = console()
@@ -184,25 +180,24 @@ def _print(comparison: Comparison, found: dict[str, Any]) -> None:
     )
     out.print(", ".join(model_text(one["name"], one["model"]) for one in found["models"]) + "\n")
     cells = {(row["model"], row["n_rows"]): row for row in found["summary"]}
-    for measure, title in _MEASURES.items():
-        grid = [[_cell(cells[model, size], measure) for model in comparison.models] for size in comparison.sizes]
+    for name in comparison.shown:
+        grid = [[_cell(cells[model, size], name) for model in comparison.models] for size in comparison.sizes]
         rows = [f"{size:,} rows" for size in comparison.sizes]
-        print_grid(out, title, rows, [label_text(model) for model in comparison.models], grid)
+        print_grid(out, MEASURES[name].line(), rows, [label_text(model) for model in comparison.models], grid)
     for crossing in found["crossings"]:
-        if crossing["measure"] in _MEASURES:
+        if crossing["measure"] in comparison.shown:
             out.print(crossing_sentence(crossing), soft_wrap=True)
     _warn_of(comparison)
     if "plot" in found:
         out.print(f"\nplot: {found['plot']}", soft_wrap=True)
 
 
-def _cell(row: dict[str, Any], measure: str) -> str:
+def _cell(row: dict[str, Any], name: str) -> str:
+    from posteriori.model_selection.measures import MEASURES
     from posteriori.support.formatting import number
 
-    if measure == "fit_seconds":
-        return number(row[measure], 2)
-    error = row[f"{measure}_error"]
-    return f"{row[measure]:.3f}" + ("" if error is None else f" ± {error:.3f}")
+    measure = MEASURES[name]
+    return number(row[name], 2) if measure.is_time else measure.text(row[name], row[f"{name}_error"])
 
 
 def _warn_of(comparison: Comparison) -> None:

@@ -23,29 +23,23 @@ from posteriori.cli.options import (
     split_names,
 )
 from posteriori.cli.targets import read_labelled
-from posteriori.registry import CROSS_VALIDATED, REGRESSOR, REGRESSORS
+from posteriori.registry import CROSS_VALIDATED, OF_NUMBERS, REGRESSOR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    import polars as pl
+
     from posteriori.cli.targets import LabelledTable
 
 _FOLDS = 5
-
-_SHOWN = {
-    "log_loss": "log-loss",
-    "accuracy": "accuracy",
-    "brier": "Brier",
-    "auc": "AUC",
-    "calibration_error": "calibration",
-}
 
 
 def cv(
     table: TablePath,
     target: Target = "",
-    models: Annotated[list[str] | None, models_option(CROSS_VALIDATED, tuple(REGRESSORS))] = None,
+    models: Annotated[list[str] | None, models_option(CROSS_VALIDATED, tuple(OF_NUMBERS))] = None,
     folds: Annotated[
         int | None, typer.Option(metavar="N", min=2, help="Number of folds. Default: 5; of a number 9.")
     ] = None,
@@ -68,78 +62,83 @@ def cv(
         posteriori cv penguins.csv --target species --models nb,tan,lda
     """
     names = split_names(models)
-    of_numbers = _check_kind(names, labels, target)
-    data = read_labelled(
-        table,
-        target,
-        columns=columns,
-        labels=labels,
-        groups=groups,
-        numbers=not names,
-        only_numbers=of_numbers,
-    )
-    if data.is_number:
-        _cross_validate_numbers(table, target, names, data, folds, columns, seed, as_json)
-        return
-    folds = folds or _FOLDS
-    frame = data.frame
+    data = read_compared(names, table, target, columns, labels, groups)
+    folds = folds_of_number(folds) if data.is_number else folds or _FOLDS
+    frame, is_of_pool = data.frame, data.is_number and not names
     names = names or list(CROSS_VALIDATED)
 
-    from posteriori.comparison import cross_validate
-    from posteriori.reading.target_cuts import numbers_as_classes
-    from posteriori.tables.polars import exactly
+    import polars as pl
 
+    from posteriori.comparison import cross_validate
+    from posteriori.facts.numbers import number_members
+    from posteriori.reading.target_cuts import numbers_as_classes
+
+    rows, settings = rows_and_settings(data, target, columns)
     with (
         as_user_errors(),
         numbers_as_classes(),
-        progress_bar("cross-validating", 2 * len(names) * frame.height, not quiet) as progress,
+        progress_bar("cross-validating", 2 * len(names) * frame.height, not (quiet or is_of_pool)) as progress,
     ):
-        found = cross_validate(
-            names,
-            frame.select(exactly(*data.features, target)),
-            target,
-            folds=folds,
-            groups=None if data.groups is None else group_numbers(frame[data.groups]),
-            categorical_features=data.categorical or "from_dtype",
-            **kept_and_text(columns.columns, data.features),
-            dates=parts_of_dates(columns.dates),
-            random_state=seed,
-            progress=progress,
-        )
-    rows: list[dict[str, Any]] = found.table.sort("log_loss").to_dicts()
-    name_of = dict(zip(found.table["model"], names, strict=True))
-    for row in rows:
-        row["name"] = name_of[row["model"]]
+        of_rows = None if data.groups is None else group_numbers(frame[data.groups])
+        if is_of_pool:
+            changed = {
+                f"columns__{name}": value for name, value in settings.items() if value not in (None, "from_dtype")
+            }
+            pool = REGRESSOR.make(random_state=seed, folds=folds, **changed)
+            scored = number_members(pool.fit(rows, target, groups=of_rows))
+        else:
+            result = cross_validate(
+                names, rows, target, folds=folds, groups=of_rows, random_state=seed, progress=progress, **settings
+            )
+            by = ["crps", "rmse"] if data.is_number else ["log_loss"]
+            scored = result.table.with_columns(pl.Series("name", names)).sort(by, nulls_last=True).to_dicts()
     facts = {
         "command": "cv",
         "table": str(table),
         "target": target,
         "rows": frame.height,
         "folds": folds,
-        "models": rows,
+        "models": scored,
     }
     if as_json:
         from posteriori.cli.tables import print_json
 
         print_json(facts)
         return
-    from posteriori.cli.tables import console, model_text, new_table, print_table
+    from posteriori.cli.number_pages import UNITS, print_members
+    from posteriori.cli.tables import console, model_text, new_table, print_table, score_cells, score_heads
 
     out = console()
     out.print(f"{table}: {frame.height:,} rows, {folds}-fold cross-validation of {target}\n")
-    page = new_table("model", *_SHOWN.values())
-    for row in rows:
-        first, others = list(_SHOWN)[:2], list(_SHOWN)[2:]
-        cells = [f"{row[name]:.3f} ± {row[f'{name}_se']:.3f}" for name in first]
-        page.add_row(model_text(row["name"], row["model"]), *cells, *(f"{row[name]:.3f}" for name in others))
-    print_table(out, page)
+    if is_of_pool:
+        print_members(out, scored)
+    else:
+        page = new_table("model", *score_heads(result.measures))
+        for row in scored:
+            page.add_row(model_text(row["name"], row["model"]), *score_cells(row, result.measures))
+        print_table(out, page)
+        if data.is_number:
+            out.print(UNITS)
 
 
-def _check_kind(names: Sequence[str], labels: LabelOptions, target: str) -> bool:
-    """Return whether models predict numbers; UserError if only some do, or if options are of classes."""
-    refuse_misspelt_regressors("--models", names)
-    predict_number = [name for name in names if name in REGRESSORS]
-    others = [name for name in names if name not in REGRESSORS]
+def read_compared(
+    names: Sequence[str],
+    table: Path,
+    target: str,
+    columns: KeptOrTextColumns,
+    labels: LabelOptions,
+    groups: str | None = None,
+) -> LabelledTable:
+    """Read the table on which models are compared; the target is a number if they predict one, or without names.
+
+    Raises
+    ------
+    UserError
+        Only some models predict a number, an option is of classes, or as by `read_labelled`.
+    """
+    refuse_misspelt_regressors("--models", [name for name in names if name not in OF_NUMBERS])
+    predict_number = [name for name in names if name in OF_NUMBERS]
+    others = [name for name in names if name not in OF_NUMBERS]
     if predict_number and others:
         raise UserError(
             f"--models names {predict_number[0]}, which predicts a number, and {others[0]}, which does not; compare "
@@ -147,47 +146,22 @@ def _check_kind(names: Sequence[str], labels: LabelOptions, target: str) -> bool
         )
     if predict_number:
         refuse_of_classes([labels], target)
-    return bool(predict_number)
+    return read_labelled(
+        table,
+        target,
+        columns=columns,
+        labels=labels,
+        groups=groups,
+        numbers=not names,
+        only_numbers=bool(predict_number),
+    )
 
 
-def _cross_validate_numbers(
-    table: Path,
-    target: str,
-    names: Sequence[str],
-    data: LabelledTable,
-    folds: int | None,
-    columns: KeptOrTextColumns,
-    seed: int,
-    as_json: bool,
-) -> None:
-    """Print the cross-validated scores of models, or without names of the members of a regressor and of their pool."""
-    from posteriori.cli import number_pages, tables
-    from posteriori.facts.numbers import number_members
+def rows_and_settings(
+    data: LabelledTable, target: str, columns: KeptOrTextColumns
+) -> tuple[pl.DataFrame, dict[str, Any]]:
+    """Return the features with the target, and how the functions of Python read them."""
     from posteriori.tables.polars import exactly
 
-    frame, folds = data.frame, folds_of_number(folds)
-    settings = {
-        f"columns__{name}": value for name, value in kept_and_text(columns.columns, data.features).items() if value
-    }
-    settings |= {
-        "columns__dates": parts_of_dates(columns.dates),
-        "columns__categorical_features": data.categorical or None,
-    }
-    with as_user_errors():
-        groups = None if data.groups is None else group_numbers(frame[data.groups])
-        rows = frame.select(exactly(*data.features, target))
-        found = []
-        for name in names or [REGRESSOR.name]:
-            estimator = REGRESSORS[name].make(random_state=seed, folds=folds, **settings)
-            members = number_members(estimator.fit(rows, target, groups=groups))
-            scores = {key: value for key, value in members[-1].items() if key != "weight"}
-            found += [{**scores, "member": name}] if names else members
-    facts = {
-        "command": "cv",
-        "table": str(table),
-        "target": target,
-        "rows": frame.height,
-        "folds": folds,
-        "models": sorted(found, key=lambda one: float(one["crps"])) if names else found,
-    }
-    (tables.print_json if as_json else number_pages.print_number_cv)(facts)
+    settings = {"categorical_features": data.categorical or "from_dtype", "dates": parts_of_dates(columns.dates)}
+    return data.frame.select(exactly(*data.features, target)), settings | kept_and_text(columns.columns, data.features)

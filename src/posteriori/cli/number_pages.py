@@ -1,4 +1,4 @@
-"""The terminal pages of a regressor: of fit, evaluate, show and cv."""
+"""The terminal pages of a regressor: of fit, evaluate and show, and its members."""
 
 from __future__ import annotations
 
@@ -17,23 +17,17 @@ from posteriori.cli.tables import (
     print_rows,
     print_sentences,
     print_table,
+    score_cells,
+    score_heads,
 )
+from posteriori.model_selection.measures import MEASURES, OF_NUMBERS
 from posteriori.registry import REGRESSOR, REGRESSORS
 from posteriori.support.formatting import count, listed, number, plural
 
 if TYPE_CHECKING:
     from posteriori.facts.model import Facts
 
-_SCORES = {
-    "crps": "CRPS",
-    "log_score": "log score (nats)",
-    "rmse": "RMSE",
-    "mae": "MAE",
-    "r2": "R²",
-    "coverage": "coverage of 90% intervals",
-    "width": "their mean width",
-}
-_SHORT = {"coverage": "coverage", "width": "width", "log_score": "log score"}
+UNITS = "CRPS, RMSE, MAE and width are in units of the target; coverage and width are of 90% intervals\n"
 _MOST_HINTS = 4
 _MOST_NAMED = 3  # columns
 
@@ -54,7 +48,7 @@ def print_number_fit(facts: Facts, details: bool) -> None:
         from posteriori.cli.fit_facts import print_columns
 
         print_columns(out, facts["columns"])
-        _print_scores(out, facts["members"])
+        print_members(out, facts["members"])
         if "importance" in facts:
             _print_importance(out, facts)
     shown = facts["hints"] if details else facts["hints"][:_MOST_HINTS]
@@ -78,8 +72,8 @@ def print_number_evaluation(facts: Facts) -> None:
     print_sentences(out, facts["summary"])
     out.print()
     table = new_table(f"{facts['table']}, {facts['rows']:,} rows", "model")
-    for key, name in _SCORES.items():
-        table.add_row(name, number(facts["scores"][key]))
+    for name in OF_NUMBERS:
+        table.add_row(MEASURES[name].line(), MEASURES[name].text(facts["scores"][name]))
     print_table(out, table)
 
 
@@ -91,7 +85,7 @@ def print_regressor(facts: Facts) -> None:
     if facts["members"]:  # none after partial_fit and unlearn
         print_sentences(out, facts["summary"])
         out.print()
-        _print_scores(out, facts["members"])
+        print_members(out, facts["members"])
     table = new_table("column", "kind", left=2)
     for column in facts["columns"]:
         categories = f" of {column['n_categories']}" if "n_categories" in column else ""
@@ -99,14 +93,6 @@ def print_regressor(facts: Facts) -> None:
     print_table(out, table)
     if "importance" in facts:
         _print_importance(out, facts)
-
-
-def print_number_cv(facts: Facts) -> None:
-    """Print the cross-validated scores of models, or of the members and of the pool."""
-    out = console()
-    folds = f"{facts['folds']}-fold cross-validation"
-    out.print(f"{facts['table']}: {facts['rows']:,} rows, {folds} of {label_text(facts['target'])}\n")
-    _print_scores(out, facts["models"])
 
 
 def what_matters_to_number(importance: Sequence[Facts]) -> str:
@@ -134,14 +120,14 @@ def _print_importance(out: Console, facts: Facts) -> None:
     out.print(f"CRPS added when the column is unknown, on {facts['importance_rows']['rows']:,} held-out rows\n")
 
 
-def _print_scores(out: Console, models: Sequence[Facts]) -> None:
-    """Print a line for each member of a pool, with its weight, and one for the pool; or one for each model."""
+def print_members(out: Console, models: Sequence[Facts]) -> None:
+    """Print a line for each member of a pool, with its weight, and one for the pool; or one for one model."""
     of_pool = any("weight" in one for one in models)
     head = ["member", "weight"] if of_pool else ["model"]
-    table = new_table(*head, *(_SHORT.get(key, name) for key, name in _SCORES.items()))
+    table = new_table(*head, *score_heads(OF_NUMBERS))
     for one in models:
         name = one["member"]
         weight = [] if not of_pool else [""] if name == "pool" else [f"{one['weight']:.2f}"]
-        table.add_row(name, *weight, *(number(one[key]) for key in _SCORES))
+        table.add_row(name, *weight, *score_cells(one, OF_NUMBERS))
     print_table(out, table)
-    out.print("CRPS, RMSE, MAE and width are in units of the target; coverage and width are of 90% intervals\n")
+    out.print(UNITS)

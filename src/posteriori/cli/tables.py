@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from posteriori.cli.consoles import SafeConsole
+from posteriori.model_selection.measures import MEASURES
 from posteriori.support.formatting import cell_text, count, escaped, listed, plural, probability, shortened
 
 if TYPE_CHECKING:
@@ -213,11 +214,22 @@ def print_scores(out: Console, title: str, found: Facts) -> None:
     print_table(out, table)
 
 
+def score_heads(measures: Sequence[str]) -> list[str]:
+    """Return the heads of the columns of scores."""
+    return [MEASURES[name].title for name in measures]
+
+
+def score_cells(scores: Facts, measures: Sequence[str], certain: int = 2) -> list[str]:
+    """Return the cells of a model in a table of scores, the first of them with standard errors if these are known."""
+    errors = [scores.get(f"{name}_se") if place < certain else None for place, name in enumerate(measures)]
+    return [MEASURES[name].text(scores[name], error) for name, error in zip(measures, errors, strict=True)]
+
+
 def print_candidates(out: Console, candidates: Sequence[Facts], verdict: str) -> None:
     """Print the cross-validated scores and weights of the candidates of a pool, and which models these are."""
     table = new_table("candidate", "log-loss (nats)", "accuracy", "weight")
     for candidate in candidates:
-        scores = (f"{candidate[name]:.3f} ± {candidate[f'{name}_se']:.3f}" for name in ("log_loss", "accuracy"))
+        scores = score_cells(candidate, ("log_loss", "accuracy"))
         weight = "" if candidate["member"] == "pool" else f"{candidate['weight']:.2f}"
         table.add_row(candidate["sees"], *scores, weight)
     print_table(out, table)

@@ -1,11 +1,11 @@
-"""Comparison of models: cross-validation, and learning curves of generative and discriminative classifiers.
+"""Comparison of models: cross-validation, and learning curves of generative and discriminative models.
 
 It also compares a drawn table with a real one. It is apart from `model_selection/` because it makes classifiers, and
 classifiers import `model_selection/`.
 """
 
 from posteriori.comparison.cross_validation import CrossValidation, cross_validate
-from posteriori.comparison.discriminative import DiscriminativeClassifier, discriminative
+from posteriori.comparison.discriminative import DiscriminativeClassifier, DiscriminativeRegressor, discriminative
 from posteriori.comparison.models import training_sizes
 from posteriori.comparison.result import Comparison
 from posteriori.comparison.running import compare
@@ -15,6 +15,7 @@ __all__ = [
     "Comparison",
     "CrossValidation",
     "DiscriminativeClassifier",
+    "DiscriminativeRegressor",
     "TableComparison",
     "compare",
     "compare_tables",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
@@ -13,7 +13,17 @@ import polars as pl
 from sklearn.base import clone
 
 from posteriori.classifiers import GenerativeEstimator
-from posteriori.comparison.models import OF_COMPARISONS, Rows, chosen_models, read_rows, rows_for, with_all_classes
+from posteriori.comparison.models import (
+    OF_COMPARISONS,
+    Rows,
+    chosen_models,
+    predict_with,
+    predicts_density,
+    predicts_number,
+    read_rows,
+    rows_for,
+    with_all_classes,
+)
 from posteriori.comparison.result import text_table
 from posteriori.fitting.rows import read_first_rows
 from posteriori.fitting.unlabelled_weight import with_held_out_weight
@@ -21,15 +31,17 @@ from posteriori.learning.equal_rows import group_copies
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.learning.folds import assign_folds
 from posteriori.model_selection.held_out_predictions import HeldOut, Learner, results_of
+from posteriori.model_selection.measures import MEASURES, OF_CLASSES, OF_NUMBERS
 from posteriori.model_selection.metrics import area_under_curve, scores_of
 from posteriori.reading import check_weights
 from posteriori.registry import find_model
+from posteriori.regression.held_out import HeldOutNumbers, mean_scores, scores_of_rows, standard_errors
 from posteriori.support.checks import generator
 from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.markup import table as html_table
 from posteriori.support.typing import Array
 
-_SHOWN = ("log_loss", "accuracy", "brier", "auc", "calibration_error")
+_FEWEST_FOLDS = 3  # of a regressor's own
 
 
 @dataclass(frozen=True)
@@ -41,13 +53,15 @@ class CrossValidation:
     table : polars DataFrame
         One row per model: ``model``, then log_loss (nats), accuracy, brier (in [0, 2]), auc (one class against the
         others, averaged by the weights of the classes) and calibration_error. Each is followed by its standard error,
-        as ``log_loss_se``: over rows, and for auc and calibration_error over folds.
+        as ``log_loss_se``: over rows, and for auc and calibration_error over folds. Of numbers crps, log_score (nats),
+        rmse, mae, r2, and coverage and width of 90 % intervals; only rmse, mae and r2 of a model without a density.
     posteriors : dict
-        For each title p(y | x) of each row, (n, C), by the model of the other folds.
+        For each title p(y | x) of each row, (n, C), by the model of the other folds. Of numbers for each fold the
+        densities of its rows, a `PredictiveDensity`, or the predicted numbers.
     y_true, fold, weight : ndarray (n,)
-        The class index, the fold, and the weight of each row.
+        The class index or the number, the fold, and the weight of each row.
     classes : ndarray (C,)
-        The classes, in the order of the columns of the posteriors.
+        The classes, in the order of the columns of the posteriors; empty of numbers.
 
     Examples
     --------
@@ -62,11 +76,16 @@ class CrossValidation:
     """
 
     table: pl.DataFrame
-    posteriors: dict[str, Array]
+    posteriors: dict[str, Any]
     y_true: Array
     fold: Array
     weight: Array
     classes: Array
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The names of the scores."""
+        return OF_CLASSES if len(self.classes) else OF_NUMBERS
 
     def __str__(self) -> str:
         return text_table(*self._head_and_lines())
@@ -76,9 +95,9 @@ class CrossValidation:
         return html_table(title, *self._head_and_lines())
 
     def _head_and_lines(self) -> tuple[list[str], list[list[str]]]:
-        head = ["model", *(name.replace("_", "-") for name in _SHOWN)]
+        head = ["model", *(name.replace("_", "-") for name in self.measures)]
         lines = [
-            [row["model"], *(f"{row[name]:.4f} ± {row[f'{name}_se']:.4f}" for name in _SHOWN)]
+            [row["model"], *(MEASURES[name].text(row[name], row[f"{name}_se"], 4) for name in self.measures)]
             for row in self.table.iter_rows(named=True)
         ]
         return head, lines
@@ -110,8 +129,8 @@ def cross_validate(
 
     Parameters
     ----------
-    models : name, classifier, sequence or mapping of these, or None
-        As in `compare`.
+    models : name, classifier or regressor, sequence or mapping of these, or None
+        As in `compare`. All predict classes, or all numbers.
     X, y, sample_weight : as in `NaiveBayes.fit`
     folds : int, array-like (n,) or splitter, default 5
         The number of folds, the fold of each row, or an object of scikit-learn whose test rows are disjoint and cover
@@ -143,12 +162,18 @@ def cross_validate(
     Raises
     ------
     ValueError
-        There are fewer than two folds, or more folds than rows or groups; or for the reasons of `fit`.
+        There are fewer than two folds, or more folds than rows or groups; some models predict classes and others
+        numbers; or for the reasons of `fit`.
 
     Notes
     -----
     EM (for example for missing numbers in a `GaussianDiscriminant`) starts in each fold as in a refit, so that it ends
     at the same model, and the held-out rows have no part in it.
+
+    Regressors of posteriori alone, with three folds or more as a number, are fitted once to all rows. The result is
+    their `out_of_fold_`, with `folds` and `random_state` in place of their own: at most 10,000 rows, of which copies
+    count once. Otherwise they are refitted per fold, and each row is predicted. Folds are spread evenly over ten
+    quantiles of the target.
 
     References
     ----------
@@ -165,12 +190,28 @@ def cross_validate(
     common = {"categorical_features": categorical_features, "keep": keep, "dates": dates, "text": text}
     if isinstance(categorical_features, str) and categorical_features == "from_dtype":
         del common["categorical_features"]  # the pool has another default
-    titled = chosen_models(models, common)
+    titled = chosen_models(models, common, X, y)
+    is_seed = isinstance(random_state, Integral)
+    seed = int(random_state) if is_seed else int(generator(random_state).integers(2**31 - 1))
+    if predicts_number(next(iter(titled.values()))):
+        own = isinstance(folds, int | np.integer) and folds >= _FEWEST_FOLDS and stratified
+        if own and all(map(predicts_density, titled.values())):
+            return _by_own_folds(
+                titled, (X, y, sample_weight, groups), {"folds": int(folds), "random_state": seed}, progress
+            )
+        rows = read_rows(X, y, categorical_features, keep, dates, text, of_numbers=True)
+        weight = check_weights(sample_weight, len(rows.y_true))
+        copies = _copies_of(rows) if groups is None and isinstance(folds, Integral) else None
+        fold = assign_folds(rows.strata, folds, stratified=stratified, groups=groups, copies=copies, seed=seed)
+        predicted = {}
+        for title, model in titled.items():
+            of_model = rows_for(title, model, rows, text)
+            refits = _refits(title, model, of_model, fold, weight, progress)
+            predicted[title] = [predict_with(learner, of_model.features(part)) for part, _, learner in refits]
+        return _of_numbers(predicted, rows.y_true, fold, np.ones(len(fold)) if weight is None else weight)
     exact = {title: clone(model) for title, model in titled.items() if isinstance(model, GenerativeEstimator)}
     refitted = {title: model for title, model in titled.items() if title not in exact}
     held_out: dict[str, HeldOut] = {}
-    is_seed = isinstance(random_state, Integral)
-    seed = int(random_state) if is_seed else int(generator(random_state).integers(2**31 - 1))
     copies = _copies(exact, X, y) if groups is None and isinstance(folds, Integral) else None
     options = {"stratified": stratified, "groups": groups, "copies": copies, "random_state": seed}
     for folded, estimators in _by_schema(exact, X, y, sample_weight, folds, options):
@@ -196,6 +237,50 @@ def _copies(estimators: Mapping[str, Learner], X: Any, y: Any) -> Array | None:
     """Return the group of equal rows of each row, (n,), as the first model reads them; None without copies."""
     first = next(iter(estimators.values()), None) or find_model("nb").make()
     return group_copies(read_first_rows(first.recipe, X, y))
+
+
+def _copies_of(rows: Rows) -> Array | None:
+    """Return the group of equal rows of each row with a number, (n,); None without copies."""
+    recipe = find_model("nb").make(columns__keep="all").recipe
+    return group_copies(read_first_rows(recipe, rows.features(np.arange(len(rows.y_true))), rows.strata), rows.y_true)
+
+
+def _by_own_folds(
+    models: Mapping[str, Any], data: tuple[Any, ...], options: Mapping[str, int], progress: Callable[[int], None] | None
+) -> CrossValidation:
+    """Return the held-out densities of regressors, from one fit of each to all rows."""
+    each: dict[str, HeldOutNumbers] = {}
+    for title, model in models.items():
+        X, y, sample_weight, groups = data
+        learner = clone(model).set_params(**options)
+        each[title] = learner.fit(X, y, sample_weight, groups=groups).out_of_fold_
+        if progress is not None:
+            progress(2 * len(each[title].y))
+    first = next(iter(each.values()))
+    assert first.fold is not None
+    for title, held in each.items():
+        assert held.fold is not None
+        if not (np.array_equal(held.rows, first.rows) and np.array_equal(held.fold, first.fold)):
+            raise ValueError(
+                f"{title!r} reads other columns than {next(iter(each))!r}, by which it has other folds; give folds as "
+                "the fold of each row"
+            )
+    parts = [np.flatnonzero(first.fold == k) for k in range(int(first.fold.max()) + 1)]
+    densities = {title: [held.density[part] for part in parts] for title, held in each.items()}
+    return _of_numbers(densities, first.y, first.fold, first.weight)
+
+
+def _of_numbers(predicted: Mapping[str, list[Any]], y: Array, fold: Array, weight: Array) -> CrossValidation:
+    """Return the scores of models of numbers, by what they predict of the rows of each fold."""
+    parts = [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
+    place = np.argsort(np.concatenate(parts))
+    lines = []
+    for title, of_folds in predicted.items():
+        scored = [scores_of_rows(one, y[part]) for one, part in zip(of_folds, parts, strict=True)]
+        of_rows = {name: np.concatenate([one[name] for one in scored])[place] for name in scored[0]}
+        scores = mean_scores(of_rows, y, weight) | standard_errors(of_rows, y, weight)
+        lines.append({"model": title} | {key: scores.get(key) for name in OF_NUMBERS for key in (name, f"{name}_se")})
+    return CrossValidation(pl.DataFrame(lines, infer_schema_length=None), dict(predicted), y, fold, weight, np.empty(0))
 
 
 def _by_schema(
@@ -241,6 +326,19 @@ def _refitted(
     """Return the predictions of each row by a model that is refitted to the rows of the other folds."""
     posterior, prior = np.empty((2, len(fold), len(rows.classes)))
     each = np.ones(len(fold)) if weight is None else weight
+    for held_out, others, learner in _refits(title, model, rows, fold, weight, progress):
+        found = predict_with(learner, rows.features(held_out))
+        posterior[held_out] = with_all_classes(found, learner.classes_, rows.classes)
+        prior[held_out] = np.bincount(rows.y_true[others], each[others], len(rows.classes)) / each[others].sum()
+    with np.errstate(divide="ignore"):
+        log_posterior = np.log(posterior)
+    return HeldOut(log_posterior, prior, rows.y_true, each, rows.classes, "Refitted to the other folds.", fold)
+
+
+def _refits(
+    title: str, model: Any, rows: Rows, fold: Array, weight: Array | None, progress: Callable[[int], None] | None
+) -> Iterator[tuple[Array, Array, Any]]:
+    """Yield the positions of the rows of each fold and of the others, and the model fitted to the others."""
     for k in range(int(fold.max()) + 1):
         held_out, others = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
         learner = clone(model)
@@ -253,14 +351,9 @@ def _refitted(
             raise ValueError(
                 f"{title!r} does not accept sample_weight ({error}); leave out the model or the weights"
             ) from error
-        found = learner.predict_proba(rows.features(held_out))
-        posterior[held_out] = with_all_classes(found, learner.classes_, rows.classes)
-        prior[held_out] = np.bincount(rows.y_true[others], each[others], len(rows.classes)) / each[others].sum()
+        yield held_out, others, learner
         if progress is not None:
             progress(2 * len(held_out))
-    with np.errstate(divide="ignore"):
-        log_posterior = np.log(posterior)
-    return HeldOut(log_posterior, prior, rows.y_true, each, rows.classes, "Refitted to the other folds.", fold)
 
 
 def _scores(held_out: HeldOut) -> dict[str, float]:
@@ -273,4 +366,4 @@ def _scores(held_out: HeldOut) -> dict[str, float]:
     areas = areas[~np.isnan(areas)]  # folds with one class only
     spread = float(np.std(areas, ddof=1) / np.sqrt(len(areas))) if len(areas) > 1 else float("nan")
     scores |= {"auc": area_under_curve(y_true, posterior, weight), "auc_se": spread}
-    return {name: scores[name] for shown in _SHOWN for name in (shown, f"{shown}_se")}
+    return {name: scores[name] for shown in OF_CLASSES for name in (shown, f"{shown}_se")}

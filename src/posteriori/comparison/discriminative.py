@@ -1,17 +1,23 @@
-"""Discriminative classifiers of scikit-learn, with the usual preprocessing for mixed tables with missing cells."""
+"""Discriminative models of scikit-learn, with the usual preprocessing for mixed tables with missing cells."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_regressor
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.utils import Tags
@@ -19,9 +25,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.fitting.named_columns import categorical_places, text_places
 from posteriori.reading import infer_schema, read_labels, read_table
+from posteriori.reading.labels import LabelColumn
 from posteriori.reading.matching import matched_places
 from posteriori.reading.opening import takes_tables
 from posteriori.reading.texts import text_columns
+from posteriori.regression.rows import numbers_of
 from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema, Table
 from posteriori.tables.arrays import write_column
@@ -34,14 +42,14 @@ _MOST_CATEGORIES = 255  # per column, the limit of histogram gradient boosting
 
 @dataclass(frozen=True)
 class Discriminative:
-    """A classifier, and the preprocessing of its columns."""
+    """A classifier or regressor, and the preprocessing of its columns."""
 
-    # returns the classifier, given a mask of the columns that are categorical; numeric columns come first
-    classifier: Callable[[list[bool]], Any]
+    # returns the model, given a mask of the columns that are categorical; numeric columns come first
+    make: Callable[[list[bool]], Any]
     # return the transformers of the numbers and of the codes of categories, both NaN if missing
     numbers: Callable[[], Any]
     categories: Callable[[], Any]
-    # the classifier receives a sparse matrix if the fraction of nonzero cells is below this
+    # the model receives a sparse matrix if the fraction of nonzero cells is below this
     sparse_threshold: float = 0.3
     largest: float = np.inf  # the largest number in magnitude that it can read
     reads_text: bool = True  # whether it reads the thousands of columns of tf-idf of a text, nearly all of them 0
@@ -92,22 +100,33 @@ DISCRIMINATIVE: dict[str, Discriminative] = {
         reads_text=False,
     ),
 }
+# The regressor of the same family reads the same columns.
+DISCRIMINATIVE_REGRESSORS: dict[str, Discriminative] = {
+    "ridge": replace(DISCRIMINATIVE["logistic"], make=lambda categorical: Ridge()),
+    "boosting": replace(
+        DISCRIMINATIVE["boosting"],
+        make=lambda categorical: HistGradientBoostingRegressor(categorical_features=categorical),
+    ),
+    "forest": replace(DISCRIMINATIVE["forest"], make=lambda categorical: RandomForestRegressor()),
+}
 
 
-def discriminative(classifier: Any, *, categorical_features: Any = "from_dtype") -> DiscriminativeClassifier:
-    """Return a discriminative classifier for mixed tables with missing cells.
+def discriminative(
+    classifier: Any, *, categorical_features: Any = "from_dtype"
+) -> DiscriminativeClassifier | DiscriminativeRegressor:
+    """Return a discriminative classifier, or a regressor, for mixed tables with missing cells.
 
     Parameters
     ----------
-    classifier : {"logistic", "boosting", "forest"} or classifier of scikit-learn
-        Logistic regression, histogram gradient boosting, a random forest, or any other classifier with
-        `predict_proba`.
+    classifier : {"logistic", "boosting", "forest"}, or classifier or regressor of scikit-learn
+        Logistic regression, histogram gradient boosting, a random forest, any other classifier with
+        `predict_proba`, or a regressor.
     categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
         Columns that are categorical although their type is numeric.
 
     Returns
     -------
-    DiscriminativeClassifier
+    DiscriminativeClassifier or DiscriminativeRegressor
 
     Examples
     --------
@@ -117,11 +136,120 @@ def discriminative(classifier: Any, *, categorical_features: Any = "from_dtype")
     >>> model.predict(penguins.head(2)).tolist()
     ['Adelie', 'Adelie']
     """
+    if not isinstance(classifier, str | type) and is_regressor(classifier):
+        return DiscriminativeRegressor(classifier, categorical_features=categorical_features)
     return DiscriminativeClassifier(classifier, categorical_features=categorical_features)
 
 
 @dataclass(eq=False, repr=False)
-class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
+class _OfColumns(BaseEstimator):
+    """A model of scikit-learn behind the preprocessing of its columns."""
+
+    _kind: ClassVar[str]  # the name of the parameter that holds it
+    _method: ClassVar[str]  # by which it predicts
+    _named: ClassVar[dict[str, Discriminative]]
+    _needed: ClassVar[str]
+    _: KW_ONLY
+    categorical_features: Any = "from_dtype"
+    random_state: Any = None
+    text: Any = "auto"
+
+    def __sklearn_tags__(self) -> Tags:
+        return takes_tables(super().__sklearn_tags__())
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the preprocessing and the model.
+
+        Parameters
+        ----------
+        X : array-like or data frame (n, d)
+            As in the `fit` of the library's own classifiers.
+        y : array-like (n,) or str
+            The label or number of each row, or the name of the column of X that holds these.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            A label is missing, a cell is infinite, or the model refuses the rows.
+        """
+        chosen = self._chosen()
+        table = read_table(X)
+        if isinstance(table, BlockTable):
+            raise needs_dense(table.blocks[0].column, table.n_rows, "this estimator")
+        labels = read_labels(y, table)
+        columns = [j for j in range(len(table.names)) if labels.name is None or j != labels.position]
+        if not columns:
+            raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
+        declared = categorical_places(self.categorical_features, None, [table.names[j] for j in columns])
+        names = [table.names[j] for j in columns]
+        places = text_places(self.text if chosen.reads_text else None, None, columns, names, declared)
+        # Each word has the same hash here, because tf-idf finds the words itself.
+        found = text_columns(table, columns, places)
+        texts = {j: Tokenizer(n_features=1) for j in found}
+        self._tokenizers = list(found.values())
+        schema = infer_schema(
+            table, columns, [columns[j] for j in declared], labels.name, reads_counts=True, texts=texts
+        )
+        # Declared categories keep their codes; unseen ones get codes after these.
+        self.schema_ = replace(schema, columns=tuple(replace(column, declared=True) for column in schema.columns))
+        target = self._read_target(labels)
+        self.n_features_in_ = len(schema.columns)
+        if schema.named:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        self.pipeline_ = _build(chosen, self.schema_, self._tokenizers)
+        cells = _cells(table, self.schema_, columns, chosen.largest)
+        cells[:, np.isnan(cells).all(axis=0)] = 0.0  # boosting refuses columns that are entirely missing
+        self.pipeline_.fit(_with_texts(cells, table, self.schema_, columns), target)
+        return self
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether the model reads columns of text."""
+        return self._chosen().reads_text
+
+    def _chosen(self) -> Discriminative:
+        """Return the chosen model, with the parameters of this estimator."""
+        kind, model = self._kind, getattr(self, self._kind)
+        if isinstance(model, str):
+            if model not in self._named:
+                raise ValueError(
+                    f"{kind} is {model!r}; name one of {', '.join(map(repr, self._named))}, or give a {kind} of "
+                    "scikit-learn"
+                )
+            chosen, seed = self._named[model], self.random_state
+            return replace(chosen, make=lambda categorical: chosen.make(categorical).set_params(random_state=seed))
+        if isinstance(model, type) or not hasattr(model, self._method):
+            raise TypeError(f"{kind} is {model!r}, which has no {self._method}; give a {self._needed}")
+        return Discriminative(lambda categorical: clone(model), _imputed_and_scaled, _imputed_indicators, 0.0)
+
+    @abstractmethod
+    def _read_target(self, labels: LabelColumn) -> Array:
+        """Return the class indices or the numbers to learn, (n,)."""
+
+    def _predicted(self, X: Any) -> Array:
+        """Return the predictions of new rows by the fitted model."""
+        check_is_fitted(self, "pipeline_")
+        table = read_table(X)
+        positions = matched_places(table, self.schema_, type(self).__name__, self.schema_.target)
+        schema = self._with_unseen_categories(table, positions)
+        cells = _with_texts(_cells(table, schema, positions, self._chosen().largest), table, schema, positions)
+        return np.asarray(getattr(self.pipeline_, self._method)(cells))
+
+    def _with_unseen_categories(self, table: Table, positions: tuple[int, ...]) -> Schema:
+        """Return the schema with the unseen categories of a table appended to those of training."""
+        categorical = [positions[j] for j in self.schema_.of_kind("categorical")]
+        mixed = set(self.schema_.of_kind("categorical"))
+        texts = {positions[j]: Tokenizer(n_features=1) for j in self.schema_.of_kind("counts")}
+        found = infer_schema(table, positions, categorical, reads_counts=True, texts=texts)
+        return self.schema_.extended(found, mixed=mixed)
+
+
+@dataclass(eq=False, repr=False)
+class DiscriminativeClassifier(ClassifierMixin, _OfColumns):
     """A classifier of scikit-learn for every table that posteriori reads, with the same kinds of columns.
 
     A model of p(y | x) alone cannot integrate a missing cell out. The preprocessing handles missing cells:
@@ -166,114 +294,62 @@ class DiscriminativeClassifier(ClassifierMixin, BaseEstimator):
     ['go', 'stay', 'go', 'stay']
     """
 
+    _kind, _method, _named, _needed = "classifier", "predict_proba", DISCRIMINATIVE, "probabilistic classifier"
     classifier: Any = "logistic"
-    _: KW_ONLY
-    categorical_features: Any = "from_dtype"
-    random_state: Any = None
-    text: Any = "auto"
-
-    def __sklearn_tags__(self) -> Tags:
-        return takes_tables(super().__sklearn_tags__())
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit the preprocessing and the classifier.
-
-        Parameters
-        ----------
-        X : array-like or data frame (n, d)
-            As in the `fit` of the library's own classifiers.
-        y : array-like (n,) or str
-            The label of each row, or the name of the column of X that holds the labels.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            A label is missing, a cell is infinite, or the classifier refuses the rows.
-        """
-        chosen = self._chosen()
-        table = read_table(X)
-        if isinstance(table, BlockTable):
-            raise needs_dense(table.blocks[0].column, table.n_rows, "this estimator")
-        labels = read_labels(y, table)
-        columns = [j for j in range(len(table.names)) if labels.name is None or j != labels.position]
-        if not columns:
-            raise ValueError(f"X has no column beside the target {labels.name!r}; give at least one feature")
-        declared = categorical_places(self.categorical_features, None, [table.names[j] for j in columns])
-        names = [table.names[j] for j in columns]
-        places = text_places(self.text if chosen.reads_text else None, None, columns, names, declared)
-        # Each word has the same hash here, because tf-idf finds the words itself.
-        found = text_columns(table, columns, places)
-        texts = {j: Tokenizer(n_features=1) for j in found}
-        self._tokenizers = list(found.values())
-        schema = infer_schema(
-            table, columns, [columns[j] for j in declared], labels.name, reads_counts=True, texts=texts
-        )
-        # Declared categories keep their codes; unseen ones get codes after these.
-        self.schema_ = replace(schema, columns=tuple(replace(column, declared=True) for column in schema.columns))
-        target = labels.infer()
-        self.classes_ = write_column(target)
-        self.n_features_in_ = len(schema.columns)
-        if schema.named:
-            self.feature_names_in_ = np.array(schema.names, dtype=object)
-        self.pipeline_ = _build(chosen, self.schema_, self._tokenizers)
-        cells = _cells(table, self.schema_, columns, chosen.largest)
-        cells[:, np.isnan(cells).all(axis=0)] = 0.0  # boosting refuses columns that are entirely missing
-        self.pipeline_.fit(
-            _with_texts(cells, table, self.schema_, columns), labels.components(target, slice(0, table.n_rows))
-        )
-        return self
 
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | x), (n, C), classes in the order of `classes_`."""
-        check_is_fitted(self, "pipeline_")
-        table = read_table(X)
-        positions = matched_places(table, self.schema_, type(self).__name__, self.schema_.target)
-        schema = self._with_unseen_categories(table, positions)
-        cells = _with_texts(_cells(table, schema, positions, self._chosen().largest), table, schema, positions)
-        return np.asarray(self.pipeline_.predict_proba(cells))
+        return self._predicted(X)
 
     def predict(self, X: Any) -> Array:
         """Return the most probable class of each row, (n,)."""
         predicted: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return predicted
 
-    @property
-    def reads_text(self) -> bool:
-        """Whether the classifier reads columns of text."""
-        return self._chosen().reads_text
+    def _read_target(self, labels: LabelColumn) -> Array:
+        target = labels.infer()
+        self.classes_ = write_column(target)
+        return labels.components(target, slice(0, labels.table.n_rows))
 
-    def _chosen(self) -> Discriminative:
-        """Return the chosen of the classifier, with the parameters of this estimator."""
-        if isinstance(self.classifier, str):
-            if self.classifier not in DISCRIMINATIVE:
-                raise ValueError(
-                    f"classifier is {self.classifier!r}; name one of {', '.join(map(repr, DISCRIMINATIVE))}, or give a "
-                    "classifier of scikit-learn"
-                )
-            chosen = DISCRIMINATIVE[self.classifier]
 
-            def build(categorical: list[bool]) -> Any:
-                return chosen.classifier(categorical).set_params(random_state=self.random_state)
+@dataclass(eq=False, repr=False)
+class DiscriminativeRegressor(RegressorMixin, _OfColumns):
+    """A regressor of scikit-learn for every table that posteriori reads, with the same kinds of columns.
 
-            return replace(chosen, classifier=build)
-        if isinstance(self.classifier, type) or not hasattr(self.classifier, "predict_proba"):
-            raise TypeError(
-                f"classifier is {self.classifier!r}, which has no predict_proba; give a probabilistic classifier"
-            )
-        given = self.classifier
-        return Discriminative(lambda categorical: clone(given), _imputed_and_scaled, _imputed_indicators, 0.0)
+    It predicts a number, without a density. The preprocessing is that of `DiscriminativeClassifier`, where ridge
+    regression has that of logistic regression.
 
-    def _with_unseen_categories(self, table: Table, positions: tuple[int, ...]) -> Schema:
-        """Return the schema with the unseen categories of a table appended to those of training."""
-        categorical = [positions[j] for j in self.schema_.of_kind("categorical")]
-        mixed = set(self.schema_.of_kind("categorical"))
-        texts = {positions[j]: Tokenizer(n_features=1) for j in self.schema_.of_kind("counts")}
-        found = infer_schema(table, positions, categorical, reads_counts=True, texts=texts)
-        return self.schema_.extended(found, mixed=mixed)
+    Parameters
+    ----------
+    regressor : {"ridge", "boosting", "forest"} or regressor of scikit-learn, default "ridge"
+    categorical_features : "from_dtype", mask, indices or names, default "from_dtype"
+    random_state : int or RandomState, optional
+    text : "auto", list of names or mapping, optional, default "auto"
+        As in `DiscriminativeClassifier`.
+
+    Attributes
+    ----------
+    pipeline_, n_features_in_, feature_names_in_
+        As in `DiscriminativeClassifier`.
+
+    Examples
+    --------
+    >>> from posteriori.datasets import load_penguins
+    >>> penguins = load_penguins().drop_nulls("body_mass_g")
+    >>> model = DiscriminativeRegressor("ridge").fit(penguins, "body_mass_g")
+    >>> model.predict(penguins.head(2)).shape
+    (2,)
+    """
+
+    _kind, _method, _named, _needed = "regressor", "predict", DISCRIMINATIVE_REGRESSORS, "regressor of scikit-learn"
+    regressor: Any = "ridge"
+
+    def predict(self, X: Any) -> Array:
+        """Return the number that is predicted for each row, (n,)."""
+        return self._predicted(X)
+
+    def _read_target(self, labels: LabelColumn) -> Array:
+        return numbers_of(labels)
 
 
 def _build(chosen: Discriminative, schema: Schema, tokenizers: Sequence[Tokenizer]) -> Pipeline:
@@ -290,8 +366,8 @@ def _build(chosen: Discriminative, schema: Schema, tokenizers: Sequence[Tokenize
     for k, tokenizer in enumerate(tokenizers):
         used.append((f"text{k}", tokenizer.weighter(), n_numbers + n_categories + k))
     columns = ColumnTransformer(used, sparse_threshold=1.0 if tokenizers else chosen.sparse_threshold)
-    classifier = chosen.classifier([False] * n_numbers + [True] * n_categories)
-    return Pipeline([("columns", columns), ("classifier", classifier)])
+    model = chosen.make([False] * n_numbers + [True] * n_categories)
+    return Pipeline([("columns", columns), ("regressor" if is_regressor(model) else "classifier", model)])
 
 
 def _as_floats(cells: Any) -> Array:

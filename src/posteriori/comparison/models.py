@@ -1,25 +1,29 @@
-"""Inputs of a comparison: models by name or as classifiers, and one frame of rows for all."""
+"""Inputs of a comparison: models by name or as estimators, and one frame of rows for all."""
 
 from __future__ import annotations
 
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
+from sklearn.base import is_regressor
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.pipeline import Pipeline
 
 from posteriori.classifiers import GenerativeClassifier
-from posteriori.comparison.discriminative import DiscriminativeClassifier
+from posteriori.comparison.discriminative import DiscriminativeClassifier, DiscriminativeRegressor
 from posteriori.fitting.named_columns import categorical_places, kept_places, stated_columns, text_places
 from posteriori.fitting.parameter_groups import columns_of
+from posteriori.model.answer import Subject
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.reading import infer_schema, read_labels, read_table
+from posteriori.reading.target_cuts import looks_like_a_quantity
 from posteriori.reading.texts import text_columns
-from posteriori.registry import COMPARED, MODELS, find_model
+from posteriori.registry import COMPARED, COMPARED_OF_NUMBERS, MODELS, OF_NUMBERS, find_model
+from posteriori.regression.rows import numbers_of, quantile_codes
 from posteriori.support.keywords import Wanted
 from posteriori.support.typing import Array
 from posteriori.tables import Blocks, Column, Schema, Table, quote
@@ -38,8 +42,8 @@ class Rows:
 
     # numbers as floats, categories as strings, booleans or Enum, so that a subset of the rows has the same types
     frame: pl.DataFrame
-    y_true: Array  # (n,): the class index of each row
-    classes: Array  # (C,)
+    y_true: Array  # (n,): the class index of each row, or its number
+    classes: Array  # (C,); empty if the target holds numbers
     texts: tuple[str, ...] = ()  # the columns of text
     # Sparse blocks of counts (n, V) and their words (V,), for models that read these, as in `Blocks`.
     counts: Mapping[str, Any] = field(default_factory=dict)
@@ -63,8 +67,13 @@ class Rows:
 
     @property
     def labels(self) -> Array:
-        """The label of each row, (n,)."""
-        return self.classes[self.y_true]
+        """The label or the number of each row, (n,)."""
+        return self.classes[self.y_true] if len(self.classes) else self.y_true
+
+    @property
+    def strata(self) -> Array:
+        """Codes over which parts of the rows are spread evenly, (n,): classes, or quantiles of the numbers."""
+        return self.y_true if len(self.classes) else quantile_codes(self.y_true, self.y_true)
 
 
 def read_rows(
@@ -76,15 +85,16 @@ def read_rows(
     text: Any = "auto",
     *,
     reads_counts: bool = False,
+    of_numbers: bool = False,
 ) -> Rows:
-    """Read a table and its labels; leave out columns that identify rows, unless `keep` names them.
+    """Read a table and its labels, or numbers; leave out columns that identify rows, unless `keep` names them.
 
     Columns of text stay strings.
 
     Raises
     ------
     ValueError
-        A label is missing, a cell is infinite, or there are fewer than two classes.
+        A label is missing, a cell is infinite, or there are fewer than two classes or numbers.
     """
     table = read_table(X, stated_columns(X, categorical_features, None, y))
     labels = read_labels(y, table)
@@ -106,15 +116,20 @@ def read_rows(
             dates=dates,
             reads_counts=reads_counts,
         )
-    target = labels.infer()
-    if len(target.categories) < 2:
-        raise ValueError(f"y holds one class only, {target.categories[0]!r}; give at least two")
+    if of_numbers:
+        y_true, classes = numbers_of(labels), np.empty(0, dtype=object)
+        if y_true.min() == y_true.max():
+            raise ValueError(f"y is {y_true[0]:g} in every row; there is nothing to predict")
+    else:
+        target = labels.infer()
+        if len(target.categories) < 2:
+            raise ValueError(f"y holds one class only, {target.categories[0]!r}; give at least two")
+        y_true, classes = labels.components(target, slice(0, table.n_rows)), write_column(target)
     frame = pl.DataFrame(
         [_series(table, schema, j, position) for j, position in enumerate(schema.spread(others)) if j in schema.dense]
         + [pl.Series(table.names[j], table.texts(j, slice(0, table.n_rows)), pl.String) for j in texts]
     )
     named = tuple(table.names[j] for j in texts)
-    y_true, classes = labels.components(target, slice(0, table.n_rows)), write_column(target)
     if not isinstance(table, BlockTable):
         return Rows(frame, y_true, classes, named)
     counts = {block.name: block.matrix for block in table.blocks}
@@ -216,16 +231,21 @@ def check_sizes(sizes: Sequence[int] | None, rows: Rows, test_share: float) -> t
     return tuple(chosen)
 
 
-class ProbabilisticClassifier(Protocol):
-    """A classifier with class probabilities, in the interface of scikit-learn."""
+def predicts_density(model: Any) -> bool:
+    """Whether a model answers with the density of a number."""
+    return getattr(model, "subject", None) is Subject.NUMBER
 
-    classes_: Any
 
-    def fit(self, X: Any, y: Any) -> Any:
-        """Learn from labelled rows."""
+def predicts_number(model: Any) -> bool:
+    """Whether a model predicts a number, with or without a density."""
+    return predicts_density(model) or is_regressor(model)
 
-    def predict_proba(self, X: Any) -> Any:
-        """Return p(y | x), (n, C), in the order of `classes_`."""
+
+def predict_with(model: Any, X: Any) -> Any:
+    """Return the predictions of a fitted model: densities, numbers (n,), or p(y | x), (n, C), as `classes_`."""
+    if predicts_density(model):
+        return model.answer(X).density
+    return np.asarray(model.predict(X)) if is_regressor(model) else model.predict_proba(X)
 
 
 OF_COMPARISONS: Wanted = {
@@ -249,23 +269,39 @@ OF_COMPARISONS: Wanted = {
 }
 
 
-def chosen_models(models: Any, common: Mapping[str, Any]) -> dict[str, Any]:
+def holds_quantity(X: Any, y: Any) -> bool:
+    """Whether the target holds fractions, or whole numbers that look like a quantity."""
+    labels = read_labels(y, read_table(X))
+    column = labels.table.column(labels.position, categorical=False)
+    if column.kind != "continuous" or column.valueless:
+        return False
+    numbers = numbers_of(labels, may_miss=True)
+    values = np.unique(numbers[~np.isnan(numbers)])
+    return bool((values % 1).any()) or looks_like_a_quantity(values.tolist(), len(numbers))
+
+
+def chosen_models(models: Any, common: Mapping[str, Any], X: Any = None, y: Any = None) -> dict[str, Any]:
     """Return models by title; those given by name with the common parameters that they know.
 
     Parameters
     ----------
     models : None, name, classifier, sequence of these, or mapping of a title to one of these
-        Names are those of `posteriori.registry.MODELS`; None for `posteriori.registry.COMPARED`.
+        Names are those of `posteriori.registry.MODELS` and `OF_NUMBERS`; None for `COMPARED` or
+        `COMPARED_OF_NUMBERS` there.
+    common : mapping
+    X, y : optional
+        The table and its target, by which None is decided.
 
     Raises
     ------
     ValueError
-        A name is unknown, two models have the same title, or there is no model.
+        A name is unknown, two models have the same title, some predict classes and others numbers, or there is no
+        model.
     TypeError
         A model has no `predict_proba`.
     """
     if models is None:
-        models = COMPARED
+        models = COMPARED_OF_NUMBERS if X is not None and holds_quantity(X, y) else COMPARED
     if isinstance(models, str) or not isinstance(models, Mapping | Sequence):
         models = [models]
     if isinstance(models, Mapping):
@@ -275,11 +311,18 @@ def chosen_models(models: Any, common: Mapping[str, Any]) -> dict[str, Any]:
     if not pairs:
         raise ValueError("models is empty; name at least one")
     for title, model in pairs:
-        if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "predict_proba")):
+        if isinstance(model, type) or not (
+            hasattr(model, "fit") and (hasattr(model, "predict_proba") or predicts_number(model))
+        ):
             raise TypeError(
                 f"{title!r} has no predict_proba: {reprlib.repr(model)}; give probabilistic classifiers, before the "
                 "table"
             )
+    kinds = {predicts_number(model): title for title, model in pairs}
+    if len(kinds) > 1:
+        raise ValueError(
+            f"{kinds[True]!r} predicts a number, and {kinds[False]!r} does not; compare models of one kind"
+        )
     titles = [title for title, _ in pairs]
     repeated = [title for position, title in enumerate(titles) if title in titles[:position]]
     if repeated:
@@ -330,7 +373,7 @@ def with_parameters(model: Any, parameters: Mapping[str, Any]) -> Any:
 def _titled_model(model: Any, common: Mapping[str, Any]) -> tuple[str, Any]:
     if not isinstance(model, str):
         return _title(model), model
-    spec = find_model(model)
+    spec = OF_NUMBERS.get(model) or find_model(model)
     return spec.title, with_parameters(spec.make(), common)
 
 
@@ -347,6 +390,9 @@ def _title(model: Any) -> str:
     if isinstance(inner, DiscriminativeClassifier):
         spec = MODELS.get(inner.classifier) if isinstance(inner.classifier, str) else None
         return spec.title if spec else type(inner.classifier).__name__
+    if isinstance(inner, DiscriminativeRegressor):
+        specs = [one for one in OF_NUMBERS.values() if one.parameters == {"regressor": inner.regressor}]
+        return specs[0].title if specs else type(inner.regressor).__name__
     return type(inner).__name__
 
 
@@ -355,8 +401,8 @@ def _last(model: Any) -> Any:
 
 
 def is_generative(model: Any) -> bool:
-    """Whether a classifier models p(x, y), and not only p(y | x)."""
+    """Whether a model is of p(x, y), and not only of p(y | x); regressors with a density answer for hidden cells."""
     inner = _last(model)
     discriminants = (LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis, NetworkClassifier)
     joint = hasattr(inner, "predict_joint_log_proba") or isinstance(inner, GenerativeClassifier)
-    return joint or isinstance(inner, discriminants)
+    return joint or isinstance(inner, discriminants) or predicts_density(inner)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from posteriori.model_selection.measures import MEASURES
 from posteriori.support.markup import paragraph, side_by_side
 from posteriori.support.markup import table as html_table
 from posteriori.support.typing import Array
@@ -38,7 +39,7 @@ def crossing_sentence(crossing: Mapping[str, Any]) -> str:
     ... )
     'log loss: logistic regression overtakes LDA at about 83 rows'
     """
-    measure = crossing["measure"].replace("_", " ")
+    measure = MEASURES[crossing["measure"]].in_text
     pair = crossing["generative"], crossing["discriminative"]
     leader = crossing["leads_after"]
     if leader is None:
@@ -129,9 +130,8 @@ def _leads_clearly(lead: Array) -> bool:
     return bool((lead.mean(axis=1) > _SIGNIFICANT * lead.std(axis=1, ddof=1) / np.sqrt(repeats)).any())
 
 
-# The scores, and whether a greater value is better.
-SCORES = {"accuracy": True, "log_loss": False, "brier": False}
-MEASURES = (*SCORES, "fit_seconds", "predict_seconds")
+_KEYS = ("model", "n_rows", "repeat")
+_ASIDE = ("brier", "predict_seconds")  # measures that no page shows
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,8 @@ class Comparison:
     ----------
     scores : polars DataFrame
         One row per ``model``, training size ``n_rows`` and ``repeat``: ``accuracy``, ``log_loss`` (nats per row),
-        ``brier`` (in [0, 2]), ``fit_seconds`` and ``predict_seconds`` (for all test rows).
+        ``brier`` (in [0, 2]), ``fit_seconds`` and ``predict_seconds`` (for all test rows). Of numbers ``crps``, null
+        without a density, and ``rmse`` in place of the first three.
     generative, discriminative : tuple of str
         The titles of the models of p(x, y), and of the models of p(y | x) alone.
     n_test : int
@@ -184,6 +185,21 @@ class Comparison:
         """The number of random divisions into training and test rows."""
         return self.scores["repeat"].n_unique()
 
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The names of the scores, and of the times."""
+        return tuple(name for name in self.scores.columns if name not in _KEYS)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The measures that pages show."""
+        return tuple(name for name in self.measures if name not in _ASIDE)
+
+    @property
+    def main_measure(self) -> str:
+        """The score by which models are judged first: log_loss, or rmse of numbers, which all models have."""
+        return "log_loss" if "log_loss" in self.measures else "rmse"
+
     @cached_property
     def summary(self) -> pl.DataFrame:
         """The mean of every measure over the repeats, per model and size, and its standard error as ``…_error``.
@@ -192,8 +208,8 @@ class Comparison:
         variation between divisions of these rows, and not the variation between tables.
         """
         root = self.repeats**0.5
-        means = [pl.col(name).mean() for name in MEASURES]
-        errors = [(pl.col(name).std() / root).alias(f"{name}_error") for name in MEASURES]
+        means = [pl.col(name).mean() for name in self.measures]
+        errors = [(pl.col(name).std() / root).alias(f"{name}_error") for name in self.measures]
         pairs = itertools.chain.from_iterable(zip(means, errors, strict=True))
         return self.scores.group_by("model", "n_rows", maintain_order=True).agg(*pairs)
 
@@ -201,7 +217,7 @@ class Comparison:
     def crossings(self) -> pl.DataFrame:
         """Crossings of the mean curves of each generative and each discriminative model.
 
-        One row per pair and score (accuracy, log_loss and brier):
+        One row per pair and score (accuracy, log_loss and brier; of numbers rmse, and crps if both have it):
 
         - ``n_rows``: the training size of the last crossing, interpolated over log n; null if there is none;
         - ``leads_before`` and ``leads_after``: the better model before and after it; null if the two never differ;
@@ -222,9 +238,14 @@ class Comparison:
         return pl.DataFrame(list(self._crossings()), columns, orient="row")
 
     def _crossings(self) -> Iterator[tuple[Any, ...]]:
-        for generative, discriminative, measure in itertools.product(self.generative, self.discriminative, SCORES):
+        scores = [name for name in self.measures if not MEASURES[name].is_time]
+        for generative, discriminative, measure in itertools.product(self.generative, self.discriminative, scores):
             lead = self._curves(generative, measure) - self._curves(discriminative, measure)
-            crossing = find_crossing(pl.Series(self.sizes).to_numpy(), lead if SCORES[measure] else -lead)
+            if np.isnan(lead).all():
+                continue
+            crossing = find_crossing(
+                pl.Series(self.sizes).to_numpy(), lead if MEASURES[measure].more_is_better else -lead
+            )
             titles = {1: generative, -1: discriminative, 0: None}
             leaders = titles[crossing.first], titles[crossing.last]
             yield generative, discriminative, measure, crossing.n_rows, *leaders, crossing.n_crossings, crossing.sure
@@ -232,9 +253,9 @@ class Comparison:
     def _curves(self, model: str, measure: str) -> Any:
         """Return a measure of a model by size and repeat, (S, R)."""
         rows = self.scores.filter(pl.col("model") == model).sort("n_rows", "repeat")
-        return rows[measure].to_numpy().reshape(len(self.sizes), -1)
+        return rows[measure].cast(pl.Float64).to_numpy().reshape(len(self.sizes), -1)
 
-    def plot(self, measure: str = "log_loss", ax: Axes | None = None) -> Axes:
+    def plot(self, measure: str | None = None, ax: Axes | None = None) -> Axes:
         """Draw the learning curves of one measure; see `posteriori.plotting.plot_learning_curves`."""
         from posteriori.plotting import plot_learning_curves
 
@@ -254,15 +275,14 @@ class Comparison:
 
     def _tables(self) -> Iterator[tuple[str, list[str], list[list[str]]]]:
         """Yield the title, the head and the lines of the table of each shown measure."""
-        for measure in ("accuracy", "log_loss", "fit_seconds"):
-            lines = [[str(size), *(self._cell(model, size, measure) for model in self.models)] for size in self.sizes]
-            yield measure.replace("_", " "), ["rows", *self.models], lines
+        rows = {(row["model"], row["n_rows"]): row for row in self.summary.iter_rows(named=True)}
+        for name in self.shown:
+            measure = MEASURES[name]
+            error = "" if measure.is_time else f"{name}_error"
+            cells = {key: measure.text(row[name], row.get(error)) for key, row in rows.items()}
+            lines = [[str(size), *(cells[model, size] for model in self.models)] for size in self.sizes]
+            yield measure.in_text, ["rows", *self.models], lines
 
     def _sentences(self) -> list[str]:
-        log_loss = self.crossings.filter(pl.col("measure") == "log_loss")
-        return [crossing_sentence(row) for row in log_loss.iter_rows(named=True)]
-
-    def _cell(self, model: str, size: int, measure: str) -> str:
-        row = self.summary.row(by_predicate=(pl.col("model") == model) & (pl.col("n_rows") == size), named=True)
-        error = row[f"{measure}_error"]
-        return f"{row[measure]:.3f}" + ("" if error is None or measure == "fit_seconds" else f" ± {error:.3f}")
+        crossings = self.crossings.filter(pl.col("measure") == self.main_measure)
+        return [crossing_sentence(row) for row in crossings.iter_rows(named=True)]

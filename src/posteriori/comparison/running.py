@@ -18,11 +18,12 @@ from threadpoolctl import threadpool_limits
 
 from posteriori.comparison.models import (
     OF_COMPARISONS,
-    ProbabilisticClassifier,
     Rows,
     check_sizes,
     chosen_models,
     is_generative,
+    predict_with,
+    predicts_number,
     read_rows,
     rows_for,
     stratified_order,
@@ -32,6 +33,7 @@ from posteriori.comparison.models import (
 from posteriori.comparison.result import Comparison
 from posteriori.model_cost import Work
 from posteriori.model_selection.metrics import accuracy, brier_score, fill_undefined, log_loss
+from posteriori.regression.held_out import mean_scores, scores_of_rows
 from posteriori.support.checks import generator
 from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array
@@ -66,16 +68,18 @@ def compare(
 
     Parameters
     ----------
-    models : name, classifier, sequence or mapping of these, or None
+    models : name, classifier or regressor, sequence or mapping of these, or None
         Names are "pool", "nb", "lda", "qda", "rda", "tan", "chow-liu", "kdb", "aode", "forest", "logistic", "boosting",
-        "random forest" and those of the candidates of `GenerativeClassifier`. A mapping gives the titles of the models
+        "random forest" and those of the candidates of `GenerativeClassifier`; of numbers "regressor", "additive",
+        "kernel", "ridge", "boosting regressor" and "forest regressor". A mapping gives the titles of the models
         in tables and plots. A classifier, of this library or of scikit-learn, receives a polars frame whose numbers are
         floats and whose categories are strings. `discriminative` adds the usual preprocessing to a classifier that does
-        not accept such a frame. None: the pool, naive Bayes, LDA, TAN, logistic regression and gradient boosting.
+        not accept such a frame. None: the pool, naive Bayes, LDA, TAN, logistic regression and gradient boosting; if y
+        holds a quantity, the pool of regressions, the additive one, gradient boosting, random forest and ridge.
     X : array-like or data frame (n, d)
         As in the `fit` of any classifier here; cells may be missing.
     y : array-like (n,) or str
-        The label of each row, or the name of the column of X that holds the labels.
+        The label of each row, or its number, or the name of the column of X that holds these.
     sizes : sequence of int, optional
         Numbers of training rows, at least 2; default: `training_sizes`.
     repeats : int, default 5
@@ -107,10 +111,10 @@ def compare(
     Raises
     ------
     ValueError
-        A label is missing, there is one class only, a size or another parameter is out of range, or the fit of a model
-        fails; leave out that model.
+        A label is missing, there is one class only, a size or another parameter is out of range, some models predict
+        classes and others numbers, or the fit of a model fails; leave out that model.
     TypeError
-        X is not a table, or a model has no `predict_proba`.
+        X is not a table, or a model has no `predict_proba` and is no regressor.
 
     Notes
     -----
@@ -118,6 +122,9 @@ def compare(
     class if they have at least as many rows as there are classes. A class without training rows has probability 0,
     which adds 36 nats to the log-loss, as in `posteriori.model_selection.metrics.log_loss`. A row that no class of a
     model can produce is predicted by the class frequencies of the training rows.
+
+    Of numbers, training sets are spread evenly over ten quantiles of the target. A regressor without a density has no
+    CRPS.
 
     Each model is fitted once before its first timed fit, so that the times exclude compilation and imports.
 
@@ -138,17 +145,18 @@ def compare(
     >>> result.generative, result.discriminative
     (('naive Bayes',), ('logistic regression',))
     """
-    chosen = chosen_models(models, {"keep": keep, "dates": dates})
+    chosen = chosen_models(models, {"keep": keep, "dates": dates}, X, y)
     for name, value in (("repeats", repeats), ("n_jobs", n_jobs)):
         if not isinstance(value, Integral) or not 1 <= value <= _MOST:
             raise ValueError(f"{name} is {value!r}; give a whole number from 1 to {_MOST}")
-    rows = read_rows(X, y, categorical_features, keep, dates, text)
+    of_numbers = predicts_number(next(iter(chosen.values())))
+    rows = read_rows(X, y, categorical_features, keep, dates, text, of_numbers=of_numbers)
     training_sizes = check_sizes(sizes, rows, test_share)
     n_training = training_rows(rows.frame.height, test_share)
     rng = generator(random_state)
     trials = _Trials(rows, n_training, int(n_jobs), text)
     for repeat in range(repeats):
-        order, seed = stratified_order(rows.y_true, rng), int(rng.integers(2**31 - 1))
+        order, seed = stratified_order(rows.strata, rng), int(rng.integers(2**31 - 1))
         for size in training_sizes:
             for title, model in chosen.items():
                 if repeat == 0 and size == training_sizes[0]:
@@ -160,7 +168,7 @@ def compare(
                 trials.announce(training_sizes, int(repeats))
     kinds = {title: is_generative(model) for title, model in chosen.items()}
     return Comparison(
-        scores=pl.DataFrame(trials.scores),
+        scores=pl.DataFrame(trials.scores, infer_schema_length=None),
         generative=tuple(title for title, kind in kinds.items() if kind),
         discriminative=tuple(title for title, kind in kinds.items() if not kind),
         n_test=rows.frame.height - n_training,
@@ -181,8 +189,8 @@ class _Trials:
     announced: float = 0.0  # seconds
 
     def run(
-        self, title: str, model: ProbabilisticClassifier, order: Array, size: int, seed: int
-    ) -> tuple[dict[str, float], frozenset[str]]:
+        self, title: str, model: Any, order: Array, size: int, seed: int
+    ) -> tuple[dict[str, float | None], frozenset[str]]:
         """Fit a model to the first rows of an order; return its scores on the last rows, and its distinct warnings."""
         training, test = order[:size], order[self.n_training :]
         learner = _with_default(_with_default(clone(model), "random_state", seed), "n_jobs", self.n_jobs)
@@ -194,21 +202,25 @@ class _Trials:
             try:
                 learner.fit(X, y)
                 fitted = time.perf_counter()
-                posterior = learner.predict_proba(unseen)
+                predicted = predict_with(learner, unseen)
             except (ValueError, TypeError, ArithmeticError, np.linalg.LinAlgError) as error:
                 raise _failure(title, size, error) from error
             end = time.perf_counter()
-        frequencies = np.bincount(rows.y_true[training], minlength=len(rows.classes)) / size
-        posterior = fill_undefined(with_all_classes(posterior, learner.classes_, rows.classes), frequencies)
+        seconds = {"fit_seconds": fitted - start, "predict_seconds": end - fitted}
         y_true = rows.y_true[test]
-        scores = {
-            "accuracy": accuracy(y_true, posterior),
-            "log_loss": log_loss(y_true, posterior),
-            "brier": brier_score(y_true, posterior),
-            "fit_seconds": fitted - start,
-            "predict_seconds": end - fitted,
-        }
-        return scores, frozenset(str(warning.message) for warning in caught)
+        if predicts_number(learner):
+            of_rows = scores_of_rows(predicted, y_true)
+            means = mean_scores(of_rows, y_true)
+            scores = {name: means.get(name) for name in ("crps", "rmse")}
+        else:
+            frequencies = np.bincount(rows.y_true[training], minlength=len(rows.classes)) / size
+            posterior = fill_undefined(with_all_classes(predicted, learner.classes_, rows.classes), frequencies)
+            scores = {
+                "accuracy": accuracy(y_true, posterior),
+                "log_loss": log_loss(y_true, posterior),
+                "brier": brier_score(y_true, posterior),
+            }
+        return scores | seconds, frozenset(str(warning.message) for warning in caught)
 
     def announce(self, sizes: Sequence[int], repeats: int) -> None:
         """Announce all trials, judged by those of the sizes so far, by `Work`.
@@ -225,7 +237,9 @@ class _Trials:
             self.announced = work.seconds
             work.announce("the rest of the comparison", "ask for fewer repeats, sizes or models")
 
-    def record(self, title: str, size: int, repeat: int, scores: dict[str, float], messages: frozenset[str]) -> None:
+    def record(
+        self, title: str, size: int, repeat: int, scores: dict[str, float | None], messages: frozenset[str]
+    ) -> None:
         """Store the scores and the warnings of a fit."""
         self.scores.append({"model": title, "n_rows": size, "repeat": repeat, **scores})
         self.warned.update({(title, size, message) for message in messages})

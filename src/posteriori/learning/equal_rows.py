@@ -87,14 +87,18 @@ def merged_weight(source: LabelledSource, target: Array, *, warns: bool = False)
     return merged, unit
 
 
-def group_copies(rows: TrainingRows) -> Array | None:
-    """Return the number of the group of equal rows of each row, (n,), if rows were copied (`count_rows`); else None."""
-    of_target = hash_numbers(rows.y_true.astype(np.float64))
+def group_copies(rows: TrainingRows, target: Array | None = None) -> Array | None:
+    """Return the number of the group of equal rows of each row, (n,), if rows were copied (`count_rows`); else None.
+
+    The target is the class of each row, or the number that is given for it.
+    """
+    target = rows.y_true if target is None else target
+    of_target = hash_numbers(target.astype(np.float64))
     hashes = _hash_rows(rows.source, of_target)
     group = np.unique(hashes, return_inverse=True)[1]
     if not _FEWEST_DISTINCT <= group.max() + 1 < len(group):
         return None
-    return np.asarray(group) if _are_copies(rows.source, hashes, rows.y_true, np.ones(len(group))) else None
+    return np.asarray(group) if _are_copies(rows.source, hashes, target, np.ones(len(group))) else None
 
 
 def _hash_rows(source: LabelledSource, of_target: Array) -> Array:

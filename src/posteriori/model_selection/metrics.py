@@ -298,7 +298,9 @@ def scores_of(
         (posterior.argmax(axis=1) == y_true).astype(np.float64),
         squares,
     ]
-    means = dict(zip(("log_loss", "accuracy", "brier"), (_mean(values, weight) for values in losses), strict=True))
+    means = dict(
+        zip(("log_loss", "accuracy", "brier"), (weighted_mean(values, weight) for values in losses), strict=True)
+    )
     errors = [calibration(y_true, posterior, weight).expected_error]
     if fold is not None:
         held_out = [np.flatnonzero(fold == k) for k in range(int(fold.max()) + 1)]
@@ -320,7 +322,7 @@ def loss_difference(y_true: Array, posterior: Array, other: Array, weight: Array
     """
     rows = np.arange(len(y_true))
     of_true, of_other = (np.maximum(one[rows, y_true], _SMALLEST) for one in (posterior, other))
-    return _mean(np.log(of_other) - np.log(of_true), weight)
+    return weighted_mean(np.log(of_other) - np.log(of_true), weight)
 
 
 def area_under_curve(y_true: Array, posterior: Array, weight: Array | None = None) -> float:
@@ -369,8 +371,8 @@ def _mann_whitney(score: Array, positive: Array, weight: Array) -> float:
     return float((np.where(positive, weight, 0.0) * (below + 0.5 * negatives)[rank]).sum())
 
 
-def _mean(values: Array, weight: Array) -> tuple[float, float]:
-    """Return a weighted mean and its standard error over rows."""
+def weighted_mean(values: Array, weight: Array) -> tuple[float, float]:
+    """Return the weighted mean of values, (n,), and its standard error over rows."""
     total = weight.sum()
     mean = float(weight @ values / total)
     return mean, float(np.sqrt(weight**2 @ (values - mean) ** 2) / total)
@@ -433,8 +435,8 @@ def compare_with_prior(y_true: Array, posterior: Array, prior: Array, weight: Ar
     rows = np.arange(len(y_true))
     log_posterior = np.log(np.maximum(fill_undefined(posterior, prior), _SMALLEST))
     log_ratio = log_posterior - np.log(np.maximum(prior, _SMALLEST))
-    difference, error = _mean(-log_ratio[rows, y_true], weight)
-    trend, trend_error = _mean(log_ratio[rows, y_true] - (prior * log_ratio).sum(axis=1), weight)
+    difference, error = weighted_mean(-log_ratio[rows, y_true], weight)
+    trend, trend_error = weighted_mean(log_ratio[rows, y_true] - (prior * log_ratio).sum(axis=1), weight)
     return AgainstPrior(difference, error, trend, trend_error)
 
 

@@ -7,25 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from posteriori.model_selection.measures import MEASURES
 from posteriori.plotting.canvas import class_colours, draw_legend, open_axes
 from posteriori.support.typing import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LOSSES = ("log_loss", "brier")
 _FEWEST_MEANS = 8
 _USUAL, _ABOVE = 0.75, 1.0  # the axis ends one such range above the upper quartile of the means
-_AXES = {
-    "accuracy": "accuracy on held-out rows",
-    "log_loss": "log-loss on held-out rows (nats per row)",
-    "brier": "Brier score on held-out rows",
-    "fit_seconds": "seconds to fit",
-    "predict_seconds": "seconds to predict the held-out rows",
-}
 
 
-def plot_learning_curves(comparison: Any, measure: str = "log_loss", *, ax: Axes | None = None) -> Axes:
+def plot_learning_curves(comparison: Any, measure: str | None = None, *, ax: Axes | None = None) -> Axes:
     """Draw a score of each model against the number of training rows.
 
     Lines are means over the repeats, solid for generative models and dashed for discriminative ones; bands are two
@@ -36,7 +29,8 @@ def plot_learning_curves(comparison: Any, measure: str = "log_loss", *, ax: Axes
     ----------
     comparison : Comparison
         Result of `posteriori.compare`.
-    measure : {"log_loss", "accuracy", "brier", "fit_seconds", "predict_seconds"}, default "log_loss"
+    measure : {"log_loss", "accuracy", "brier", "crps", "rmse", "fit_seconds", "predict_seconds"}, optional
+        Default: "log_loss", or "rmse" of numbers.
     ax : matplotlib Axes, optional
 
     Returns
@@ -65,24 +59,29 @@ def plot_learning_curves(comparison: Any, measure: str = "log_loss", *, ax: Axes
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('rows learned from', 'log-loss on held-out rows (nats per row)')
     """
-    if measure not in _AXES:
-        raise ValueError(f"measure is {measure!r}; give one of {', '.join(map(repr, _AXES))}")
+    measure = measure or comparison.main_measure
+    if measure not in comparison.measures:
+        raise ValueError(f"measure is {measure!r}; give one of {', '.join(map(repr, comparison.measures))}")
+    is_time, is_loss = MEASURES[measure].is_time, not MEASURES[measure].more_is_better
     ax = open_axes(ax)
     ax.set_xscale("log")
-    if measure.endswith("seconds"):
+    if is_time:
         ax.set_yscale("log")
     for title, colour in zip(comparison.models, class_colours(len(comparison.models)), strict=True):
         rows = comparison.summary.filter(pl.col("model") == title).sort("n_rows")
-        n_rows, mean, error = (rows[name].to_numpy() for name in ("n_rows", measure, f"{measure}_error"))
+        columns = ("n_rows", measure, f"{measure}_error")
+        n_rows, mean, error = (rows[name].cast(pl.Float64).to_numpy() for name in columns)
+        if np.isnan(mean).all():  # a model without this score
+            continue
         style = "-" if title in comparison.generative else "--"
         ax.plot(n_rows, mean, style, color=colour, lw=1.8, marker="o", ms=3.5, label=title)
         if comparison.repeats > 1:
             low, high = _band(mean, error, measure)
             ax.fill_between(n_rows, low, high, color=colour, alpha=0.15, lw=0)
     _mark_sizes(ax, comparison.sizes)
-    if measure in _LOSSES:
+    if is_loss and not is_time:
         _limit_losses(ax)
-    ax.set(xlabel="rows learned from", ylabel=_AXES[measure])
+    ax.set(xlabel="rows learned from", ylabel=MEASURES[measure].line("" if is_time else " on held-out rows"))
     draw_legend(ax)
     return ax
 
@@ -90,9 +89,9 @@ def plot_learning_curves(comparison: Any, measure: str = "log_loss", *, ax: Axes
 def _band(mean: Array, error: Array, measure: str) -> tuple[Array, Array]:
     """Return two standard errors to either side, clipped to the range of the score."""
     low, high = mean - 2 * error, mean + 2 * error
-    if measure == "accuracy":
+    if MEASURES[measure].more_is_better:
         return low.clip(0.0, 1.0), high.clip(0.0, 1.0)
-    return low.clip(mean / 10 if measure.endswith("seconds") else 0.0), high
+    return low.clip(mean / 10 if MEASURES[measure].is_time else 0.0), high
 
 
 def _limit_losses(ax: Axes) -> None:

@@ -209,7 +209,7 @@ def _weighed(recipe: Recipe, rows: NumberRows, judged: _Judged, penalty: float) 
     )
     pool = replace(pool, partial=partial)
     density = PredictiveDensity(whole.cells, np.exp(pooled), rows.target.name)
-    out_of_fold = HeldOutNumbers(density, y, weight * rows.unit, rows.folded.places[chosen])
+    out_of_fold = HeldOutNumbers(density, y, weight * rows.unit, rows.folded.places[chosen], fold)
     results = _results(judged, pool, out_of_fold)
     some = few[: most_rows(len(rows.batch.schema.columns))]
     with without_passes():

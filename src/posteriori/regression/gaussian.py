@@ -21,7 +21,7 @@ from posteriori.regression.landmarks import Inputs
 from posteriori.regression.least_squares import LeastSquares, Products
 from posteriori.regression.locate import locate
 from posteriori.regression.locations import Locations, Name
-from posteriori.regression.rows import NumberRows, numbers_of, read_number_rows, reject_missing
+from posteriori.regression.rows import NumberRows, numbers_of, read_number_rows
 from posteriori.regression.value import FittedNumbers
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
@@ -155,7 +155,9 @@ def _with_held_out(value: FittedGaussian, rows: NumberRows, without: Sequence[Pr
     few = rows.sample(most_rows(len(rows.batch.schema.modelled)))
     part = rows.batch.rows(few), rows.fold[few], rows.y[few], rows.weight[few] * rows.unit
     to_measure = HeldOutSums(tuple(others), *part, len(rows.y))
-    held_out = HeldOutNumbers(density, rows.y[chosen], rows.weight[chosen] * rows.unit, rows.folded.places[chosen])
+    held_out = HeldOutNumbers(
+        density, rows.y[chosen], rows.weight[chosen] * rows.unit, rows.folded.places[chosen], rows.fold[chosen]
+    )
     (one,) = found.locations
     results: dict[str, list[Any]] = {"member": [one.name], **{name: [score] for name, score in held_out.scores.items()}}
     measured = replace(value, results=results, out_of_fold=held_out, held_out=to_measure)
@@ -181,7 +183,6 @@ def remove(value: FittedGaussian, data: Data) -> FittedGaussian:
 def _with_sums(value: FittedGaussian, data: Data, sign: float) -> FittedGaussian:
     found, source = value.found, value.rows.source(data.X, value.recipe.n_jobs)
     y = numbers_of(read_labels(value.target.name if data.y is None else data.y, source.table))
-    reject_missing(y)
     weight = check_weights(data.sample_weight, len(y))
     weight = np.ones(len(y)) if weight is None else weight
 

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from posteriori.model.predictive import PredictiveDensity
+from posteriori.model_selection.metrics import weighted_mean
 from posteriori.support.typing import Array
 
 COVERAGE = 0.9  # of the intervals that are judged
@@ -22,6 +23,7 @@ class HeldOutNumbers:
     y: Array  # (n,)
     weight: Array  # (n,)
     rows: Array  # (n,): their positions in the table
+    fold: Array | None = None  # (n,): by which they were held out
 
     @cached_property
     def scores(self) -> dict[str, float]:
@@ -40,16 +42,45 @@ def scores_of_numbers(density: PredictiveDensity, y: Array, weight: Array | None
         error of the median; ``r2``; ``coverage``, the share of the targets within the central 90 % intervals, and
         ``width``, the mean width of these.
     """
-    share = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
-    centre = float(share @ y)
-    squared, total = float(share @ (y - density.mean) ** 2), float(share @ (y - centre) ** 2)
-    low, high = density.interval(COVERAGE).T
+    return mean_scores(scores_of_rows(density, y), y, weight)
+
+
+def scores_of_rows(predicted: PredictiveDensity | Array, y: Array) -> dict[str, Array]:
+    """Return the terms of `scores_of_numbers`, (n,) each; of "rmse" and "r2" squared errors.
+
+    Predicted numbers have fewer scores than densities.
+    """
+    if not isinstance(predicted, PredictiveDensity):
+        squared = (y - predicted) ** 2
+        return {"rmse": squared, "mae": np.abs(y - predicted), "r2": squared}
+    squared = (y - predicted.mean) ** 2
+    low, high = predicted.interval(COVERAGE).T
     return {
-        "crps": float(share @ density.crps(y)),
-        "log_score": -float(share @ np.maximum(density.log_prob(y), -700.0)),
-        "rmse": float(np.sqrt(squared)),
-        "mae": float(share @ np.abs(y - density.median)),
-        "r2": 1.0 - squared / total if total > 0 else 0.0,
-        "coverage": float(share @ ((low <= y) & (y <= high))),
-        "width": float(share @ (high - low)),
+        "crps": predicted.crps(y),
+        "log_score": -np.maximum(predicted.log_prob(y), -700.0),
+        "rmse": squared,
+        "mae": np.abs(y - predicted.median),
+        "r2": squared,
+        "coverage": (low <= y) & (y <= high),
+        "width": high - low,
     }
+
+
+def mean_scores(of_rows: dict[str, Array], y: Array, weight: Array | None = None) -> dict[str, float]:
+    """Return the scores of terms of rows (`scores_of_rows`)."""
+    share = np.full(len(y), 1.0 / len(y)) if weight is None else weight / weight.sum()
+    scores = {name: float(share @ terms) for name, terms in of_rows.items()}
+    total = float(share @ (y - float(share @ y)) ** 2)
+    return scores | {
+        "rmse": float(np.sqrt(scores["rmse"])),
+        "r2": 1.0 - scores["r2"] / total if total > 0 else 0.0,
+    }
+
+
+def standard_errors(of_rows: dict[str, Array], y: Array, weight: Array) -> dict[str, float]:
+    """Return the standard errors of `mean_scores` over rows, as "crps_se": of rmse and r2 by the delta method."""
+    scores, spread = mean_scores(of_rows, y, weight), (y - weighted_mean(y, weight)[0]) ** 2
+    slope = {"rmse": 2.0 * scores["rmse"], "r2": weighted_mean(spread, weight)[0]}
+    of_rows = of_rows | {"r2": of_rows["r2"] - (1.0 - scores["r2"]) * spread}
+    errors = {name: weighted_mean(terms.astype(np.float64), weight)[1] for name, terms in of_rows.items()}
+    return {f"{name}_se": error / (slope.get(name, 1.0) or np.inf) for name, error in errors.items()}

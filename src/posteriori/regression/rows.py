@@ -123,7 +123,6 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
     given = read_labels(data.y, table)
     warn_of_labels_among_features(data.y, table)
     y = numbers_of(given)
-    reject_missing(y)
     name = given.name or "y"
     if len(y) < _FEWEST:
         raise ValueError(f"n_samples={len(y)}: a regressor learns from three rows at least")
@@ -169,25 +168,22 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
 
 def _in_quantiles(given: LabelColumn, y: Array, counted: Array) -> LabelColumn:
     """Return the quantiles that targets lie in as labels, so that folds are spread evenly over them."""
-    codes = np.searchsorted(TargetCuts.of(counted, _CLASSES).cuts, y, side="left")
+    codes = quantile_codes(y, counted)
     return LabelColumn(ArrayTable(codes[:, np.newaxis], "y"), name=given.name, cut_from=given.target_place)
 
 
-def reject_missing(y: Array) -> None:
-    """Raise ValueError if a target is missing."""
-    missing = np.flatnonzero(np.isnan(y))
-    if len(missing):
-        listed = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
-        raise ValueError(f"Input y contains NaN: the target of row {listed} is missing; drop such rows")
+def quantile_codes(y: Array, counted: Array) -> Array:
+    """Return which of ten quantiles of some targets each target lies in, (n,)."""
+    return np.searchsorted(TargetCuts.of(counted, _CLASSES).cuts, y, side="left")
 
 
-def numbers_of(labels: LabelColumn) -> Array:
+def numbers_of(labels: LabelColumn, *, may_miss: bool = False) -> Array:
     """Return labels as numbers, (n,), NaN where missing.
 
     Raises
     ------
     ValueError
-        They are no numbers, or one is infinite.
+        They are no numbers, one is infinite, or one is missing and may not.
     """
     table, position, name = labels.table, labels.position, repr(labels.name or "y")
     column = table.column(position, categorical=False)
@@ -204,6 +200,10 @@ def numbers_of(labels: LabelColumn) -> Array:
             f"Input y contains infinity: the target {name} is {found[infinite[0]]:g} in row {infinite[0]}; replace or "
             "leave out such rows"
         )
+    missing = np.flatnonzero(np.isnan(found))
+    if len(missing) and not may_miss:
+        listed = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
+        raise ValueError(f"Input y contains NaN: the target of row {listed} is missing; drop such rows")
     return found
 
 

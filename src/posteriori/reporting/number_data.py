@@ -59,7 +59,7 @@ class NumberReport:
             if target not in table.names:
                 raise ValueError(f"a report needs the true numbers: give y, or X with the column {target!r}")
             y = target
-        true = numbers_of(read_labels(y, table))
+        true = numbers_of(read_labels(y, table), may_miss=True)
         if len(true) != table.n_rows:
             raise ValueError(f"y has {plural(len(true), 'number')}, and X {plural(table.n_rows, 'row')}")
         kept: HeldOutNumbers | None = model.fitted_.out_of_fold

@@ -8,6 +8,7 @@ import numpy as np
 
 from posteriori.facts.columns import ColumnFacts
 from posteriori.model import with_cells
+from posteriori.model_selection.measures import MEASURES, OF_NUMBERS
 from posteriori.plotting.reading import Scale, cells_of, evenly
 from posteriori.reporting.charts import figure, legend
 from posteriori.reporting.markup import (
@@ -46,10 +47,6 @@ _SURPRISING = 10  # rows
 _MOST_CELLS = 6  # of a row
 _MOST_BARS = 15
 _EFFECT_ROWS, _POINTS, _USUAL, _MOST_CATEGORIES = 60, 30, 40, 20
-_MEASURES = {
-    "crps": ("CRPS", 4), "log_score": ("log score", 4), "rmse": ("RMSE", 4), "mae": ("MAE", 4), "r2": ("R²", 3),
-    "coverage": ("coverage", 3), "width": ("width", 4),
-}  # fmt: skip
 
 _OF_POOL = (
     "The density is a pool of members: the product of their densities to the power of their weights, scaled to a total "
@@ -131,17 +128,17 @@ def _members_section(subject: NumberReport) -> Section:
     lead += [_OF_HELD_OUT] if scored else []
 
     def measures(scores: Mapping[str, float]) -> list[str]:
-        return [number(scores[key], digits) for key, (_, digits) in _MEASURES.items()]
+        return [number(scores[key], 3 if key in ("r2", "coverage") else 4) for key in OF_NUMBERS]
 
     total = sum(weights[:-1]) or 1.0
     shown = []
     for m, name in enumerate(scored):
         weight = [number(weights[m], 3), bar(weights[m] / total)] if is_pool and name != "pool" else ["", ""]
-        shown.append([name, *weight[: 2 * is_pool], *measures({key: results[key][m] for key in _MEASURES})])
+        shown.append([name, *weight[: 2 * is_pool], *measures({key: results[key][m] for key in OF_NUMBERS})])
     if not subject.held_out:
         lead.append("The last line scores the predictions of the rows of this report.")
         shown.append(["rows of this report", *[""] * 2 * is_pool, *measures(subject.predicted.scores)])
-    head = [*(["member", "weight", ""] if is_pool else ["model"]), *(title for title, _ in _MEASURES.values())]
+    head = [*(["member", "weight", ""] if is_pool else ["model"]), *(MEASURES[key].title for key in OF_NUMBERS)]
     title, caption = ("Members and scores", "Members of the pool") if is_pool else ("Scores", "Scores of the model")
     return Section("members", title, " ".join(lead), (table(caption, head, shown),))
 
