@@ -213,7 +213,7 @@ def test_importance_is_of_held_out_rows_and_saved(tmp_path, monkeypatch):
     assert_array_equal(kept.standard_error, found.standard_error)
     assert kept.n_rows == found.n_rows
     # Where the members without the folds would be large, it is measured at once, with the same result.
-    monkeypatch.setattr("posteriori.regression.importance._MOST_KEPT", 0)
+    monkeypatch.setattr("posteriori.regression.importance.MOST_KEPT", 0)
     at_once = po.GenerativeRegressor().fit(table(), "y")
     assert at_once.fitted_.held_out is None
     assert_array_equal(at_once.importance_.increase, found.increase)

@@ -11,8 +11,16 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.estimator import OfClasses, estimator_of
 from posteriori.fitting import merge as fitted_models
 from posteriori.fitting.fitted import Fitted, FittedClasses
+from posteriori.model.answer import Subject
 from posteriori.pool import update as fitted_pools
 from posteriori.pool.value import FittedPool
+
+_REASONS = {
+    Subject.COMPONENT: "it is learned by EM, and its sums are its own expected values; fit all rows together",
+    Subject.VARIABLES: "it keeps probabilities and not the counts behind them; learn it from all rows together",
+    Subject.NUMBER: "its steps and cells are at places of its own rows; fit all rows together, or partial_fit",
+    Subject.COLUMNS: "its bins are those of its own rows; fit all rows together, or partial_fit",
+}
 
 
 def merge(models: Iterable[Any]) -> Any:
@@ -84,13 +92,8 @@ def _value_with_sums(position: int, model: object) -> FittedClasses:
     """Return the fitted value of a model, with its current parameters; TypeError if its kind keeps no sums."""
     if not isinstance(model, OfClasses) or not model._keeps_sums:
         kind = type(model).__name__
-        reasons = {
-            "MixtureModel": "it is learned by EM, and its sums are its own expected values; fit all rows together",
-            "BayesianNetwork": "it keeps probabilities and not the counts behind them; learn it from all rows together",
-        }
-        raise TypeError(
-            f"model {position} is of type {kind}, which cannot be merged: "
-            + reasons.get(kind, "give classifiers of posteriori, such as NaiveBayes, which keep sums over their rows")
-        )
+        other = "give classifiers of posteriori, such as NaiveBayes, which keep sums over their rows"
+        reason = _REASONS.get(getattr(model, "subject", Subject.CLASS), other)
+        raise TypeError(f"model {position} is of type {kind}, which cannot be merged: {reason}")
     check_is_fitted(model)
     return replace(model.fitted_, recipe=model.recipe)

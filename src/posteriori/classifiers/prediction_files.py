@@ -85,7 +85,7 @@ def predict_to(
     >>> pl.read_csv(out)["prediction"].to_list()
     ['low', 'low', 'high', 'high']
     """
-    if not isinstance(estimator, Estimator):
+    if getattr(estimator, "subject", Subject.ROWS) in (Subject.ROWS, Subject.VARIABLES):
         raise TypeError(f"{type(estimator).__name__} writes no files; use a model of posteriori, or its predict")
     rule = {"costs": costs, "thresholds": thresholds, "proba": proba or None, "strangeness": strangeness or None}
     is_class = estimator.subject in (Subject.CLASS, Subject.COMPONENT)

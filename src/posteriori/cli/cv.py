@@ -14,6 +14,7 @@ from posteriori.cli.options import (
     Groups,
     KeptOrTextColumns,
     LabelOptions,
+    LevelOptions,
     Quiet,
     SplitSeed,
     TablePath,
@@ -47,7 +48,7 @@ def cv(
     seed: SplitSeed = 0,
     *,
     columns: KeptOrTextColumns,
-    labels: LabelOptions,
+    labels: LevelOptions,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -87,8 +88,17 @@ def cv(
             pool = REGRESSOR.make(random_state=seed, folds=folds, **changed)
             scored = number_members(pool.fit(rows, target, groups=of_rows))
         else:
+            order = labels.levels(target, frame[target].unique()) or {}
             result = cross_validate(
-                names, rows, target, folds=folds, groups=of_rows, random_state=seed, progress=progress, **settings
+                names,
+                rows,
+                target,
+                folds=folds,
+                groups=of_rows,
+                order=order.get(target),
+                random_state=seed,
+                progress=progress,
+                **settings,
             )
             by = ["crps", "rmse"] if data.is_number else ["log_loss"]
             scored = result.table.with_columns(pl.Series("name", names)).sort(by, nulls_last=True).to_dicts()

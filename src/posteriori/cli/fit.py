@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from posteriori.cli.fit_options import FitColumns, FitOptions, HoldOutOptions, ModelOptions, OutputOptions
 from posteriori.cli.messages import work_progress
-from posteriori.cli.options import LabelOptions, OptionalTarget, TablePaths
+from posteriori.cli.options import LevelOptions, OptionalTarget, TablePaths
 from posteriori.registry import REGRESSORS
 
 
@@ -14,7 +14,7 @@ def fit(
     *,
     columns: FitColumns,
     model: ModelOptions,
-    labels: LabelOptions,
+    labels: LevelOptions,
     hold_out: HoldOutOptions,
     output: OutputOptions,
 ) -> None:

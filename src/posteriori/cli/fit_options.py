@@ -19,7 +19,7 @@ from posteriori.cli.options import (
     ColumnOptions,
     Force,
     Groups,
-    LabelOptions,
+    LevelOptions,
     Positive,
     Quiet,
     model_help,
@@ -202,7 +202,7 @@ class FitOptions:
     target: str | None
     columns: FitColumns
     model: ModelOptions
-    labels: LabelOptions
+    labels: LevelOptions
     hold_out: HoldOutOptions
     output: OutputOptions
 

@@ -140,6 +140,12 @@ class LabelOptions:
         ONE_COLUMN,
         CLASSES,
     ] = False
+
+
+@dataclass(frozen=True)
+class LevelOptions(LabelOptions):
+    """How the classes are made of a target, and their order."""
+
     order: Annotated[
         str | None,
         typer.Option("--order", metavar="A,B,C", help="Classes as levels, from the lowest on.", show_default=False),

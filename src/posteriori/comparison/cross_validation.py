@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import Any
@@ -40,6 +40,7 @@ from posteriori.support.checks import generator
 from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.markup import table as html_table
 from posteriori.support.typing import Array
+from posteriori.tables.schema import categorical_column
 
 _FEWEST_FOLDS = 3  # of a regressor's own
 
@@ -85,7 +86,8 @@ class CrossValidation:
     @property
     def measures(self) -> tuple[str, ...]:
         """The names of the scores."""
-        return OF_CLASSES if len(self.classes) else OF_NUMBERS
+        names = (*OF_CLASSES, "ranked_score") if len(self.classes) else OF_NUMBERS
+        return tuple([name for name in names if name in self.table.columns])
 
     def __str__(self) -> str:
         return text_table(*self._head_and_lines())
@@ -117,6 +119,7 @@ def cross_validate(
     keep: Any = None,
     dates: Any = "parts",
     text: Any = "auto",
+    order: Sequence[Any] | None = None,
     random_state: Any = 0,
     progress: Callable[[int], None] | None = None,
 ) -> CrossValidation:
@@ -150,6 +153,9 @@ def cross_validate(
     text : "auto", list of names or mapping, optional, default "auto"
         Columns of text, as in `NaiveBayes`; for models given by name that read text. Logistic regression reads text as
         tf-idf; other models that are refitted leave it out, with a warning.
+    order : list of labels, optional
+        The classes as levels, from the lowest to the highest; then the table has ranked_score, the ranked probability
+        score in levels. Default: the order of an ordered categorical.
     random_state : int, Generator, RandomState or None, default 0
         Seed of the shuffle of the rows before they are assigned to folds.
     progress : callable, optional
@@ -225,8 +231,9 @@ def cross_validate(
         for title, model in refitted.items():
             learner = clone(model)
             held_out[title] = _refitted(title, learner, rows_for(title, learner, rows, text), fold, given, progress)
-    table = pl.DataFrame([{"model": title} | _scores(held_out[title]) for title in titled])
     one = next(iter(held_out.values()))  # labels, folds and weights are the same for all models
+    levels = positions_of(order, one.classes) if order is not None else one.order
+    table = pl.DataFrame([{"model": title} | _scores(replace(held_out[title], order=levels)) for title in titled])
     assert one.fold is not None
     return CrossValidation(
         table, {title: held_out[title].filled for title in titled}, one.y_true, one.fold, one.weight, one.classes
@@ -366,4 +373,14 @@ def _scores(held_out: HeldOut) -> dict[str, float]:
     areas = areas[~np.isnan(areas)]  # folds with one class only
     spread = float(np.std(areas, ddof=1) / np.sqrt(len(areas))) if len(areas) > 1 else float("nan")
     scores |= {"auc": area_under_curve(y_true, posterior, weight), "auc_se": spread}
-    return {name: scores[name] for shown in OF_CLASSES for name in (shown, f"{shown}_se")}
+    if held_out.levels is not None:
+        ranked = held_out.answer.ranked_score(held_out.classes[y_true])
+        scores |= {"ranked_score": held_out.levels.ranked_score, "ranked_score_se": held_out.standard_error(ranked)}
+    names = (*OF_CLASSES, *(["ranked_score"] if held_out.levels is not None else ()))
+    return {name: scores[name] for shown in names for name in (shown, f"{shown}_se")}
+
+
+def positions_of(order: Sequence[Any], classes: Array) -> tuple[int, ...]:
+    """Return the positions of the classes from the lowest level to the highest; ValueError if one is no level."""
+    column = categorical_column("y", classes.tolist(), "object", declared=True)
+    return column.ordered_as(list(order)).order

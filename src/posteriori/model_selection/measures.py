@@ -38,6 +38,7 @@ MEASURES = {
     "accuracy": Measure("accuracy", "accuracy", "accuracy", more_is_better=True),
     "log_loss": Measure("log-loss", "log loss", "log-loss", "nats per row"),
     "brier": Measure("Brier", "brier", "Brier score"),
+    "ranked_score": Measure("ranked", "ranked score", "ranked probability score", "levels"),
     "auc": Measure("AUC", "AUC", "AUC", more_is_better=True),
     "calibration_error": Measure("calibration", "calibration error", "calibration error"),
     "crps": Measure("CRPS", "CRPS", "CRPS", decimals=None),

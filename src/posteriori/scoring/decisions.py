@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.model.answer import Answer
 from posteriori.support.suggestions import class_index, find_class
 from posteriori.support.typing import Array
 from posteriori.tables.writing import text_of_label
@@ -96,7 +97,7 @@ def decision_of(
 
 def decide(
     posterior: Any,
-    classes: Sequence[Any],
+    classes: Sequence[Any] | None = None,
     *,
     costs: Mapping[Any, Mapping[Any, float]] | None = None,
     thresholds: Mapping[Any, float] | None = None,
@@ -110,10 +111,10 @@ def decide(
 
     Parameters
     ----------
-    posterior : array (n, C)
-        p(y | x), such as ``model.predict_proba(X)``.
-    classes : sequence of C labels
-        The classes in the order of the columns, such as ``model.classes_``.
+    posterior : Answer or array (n, C)
+        ``model.answer(X)``, or p(y | x), such as ``model.predict_proba(X)``.
+    classes : sequence of C labels, optional
+        Of an array: the classes in the order of the columns, such as ``model.classes_``.
     costs : mapping of true class to mapping of decided class to number, optional
         The cost of each decision, in any unit. A correct decision costs 0 if it is not listed. A decision that is no
         class needs a cost for every class.
@@ -127,7 +128,7 @@ def decide(
     Raises
     ------
     TypeError
-        The posterior is a model, or costs or thresholds are no mapping.
+        The posterior is a model, an array comes without classes, or costs or thresholds are no mapping.
     ValueError
         Both or neither of `costs` and `thresholds` are given; a class is unknown, a cost is missing or not finite, a
         threshold is not in [0, 1], the shape of the posterior does not fit the classes, or a row of it holds a negative
@@ -154,6 +155,10 @@ def decide(
         raise TypeError(
             "posterior is a model; give its probabilities, po.decide(model.predict_proba(X), model.classes_, costs=…)"
         )
+    if isinstance(posterior, Answer):
+        posterior, classes = posterior.probability, posterior.labels
+    if classes is None:
+        raise TypeError("an array of probabilities comes without names; give classes, such as model.classes_")
     p = np.asarray(posterior, np.float64)
     labels = np.asarray(classes)
     if p.ndim != 2 or p.shape[1] != len(labels):
