@@ -10,6 +10,7 @@ from rich.console import Console
 
 from posteriori.cli.tables import (
     MOST_FEATURES,
+    NUMBER_SCORES,
     bar,
     console,
     label_text,
@@ -24,15 +25,6 @@ from posteriori.support.formatting import count, listed, number, plural
 if TYPE_CHECKING:
     from posteriori.facts.model import Facts
 
-_SCORES = {
-    "crps": "CRPS",
-    "log_score": "log score (nats)",
-    "rmse": "RMSE",
-    "mae": "MAE",
-    "r2": "R²",
-    "coverage": "coverage of 90% intervals",
-    "width": "their mean width",
-}
 _SHORT = {"coverage": "coverage", "width": "width", "log_score": "log score"}
 _MOST_HINTS = 4
 _MOST_NAMED = 3  # columns
@@ -70,17 +62,6 @@ def print_number_fit(facts: Facts, details: bool) -> None:
     out.print(f"new rows: posteriori predict {shlex.quote(facts['output'])} TABLE", soft_wrap=True)
     if not details:
         out.print(f"columns{', scores and members' if is_pool else ' and scores'}: --details")
-
-
-def print_number_evaluation(facts: Facts) -> None:
-    """Print the sentences on the predictions of a table, and their scores."""
-    out = console()
-    print_sentences(out, facts["summary"])
-    out.print()
-    table = new_table(f"{facts['table']}, {facts['rows']:,} rows", "model")
-    for key, name in _SCORES.items():
-        table.add_row(name, number(facts["scores"][key]))
-    print_table(out, table)
 
 
 def print_regressor(facts: Facts) -> None:
@@ -138,10 +119,10 @@ def _print_scores(out: Console, models: Sequence[Facts]) -> None:
     """Print a line for each member of a pool, with its weight, and one for the pool; or one for each model."""
     of_pool = any("weight" in one for one in models)
     head = ["member", "weight"] if of_pool else ["model"]
-    table = new_table(*head, *(_SHORT.get(key, name) for key, name in _SCORES.items()))
+    table = new_table(*head, *(_SHORT.get(key, name) for key, name in NUMBER_SCORES.items()))
     for one in models:
         name = one["member"]
         weight = [] if not of_pool else [""] if name == "pool" else [f"{one['weight']:.2f}"]
-        table.add_row(name, *weight, *(number(one[key]) for key in _SCORES))
+        table.add_row(name, *weight, *(number(one[key]) for key in NUMBER_SCORES))
     print_table(out, table)
     out.print("CRPS, RMSE, MAE and width are in units of the target; coverage and width are of 90% intervals\n")

@@ -45,7 +45,12 @@ def _print_head(facts: Facts) -> tuple[Console, str, list[str]]:
     return out, target, [label_text(label) for label in facts["classes"]]
 
 
-def print_pool(facts: Facts) -> None:
+def print_classes(facts: Facts) -> None:
+    """Print what is known of a model of classes or of a mixture."""
+    (_print_pool if "members" in facts else _print_model)(facts)
+
+
+def _print_pool(facts: Facts) -> None:
     """Print the members, candidates and feature importance of a pool."""
     out, target, labels = _print_head(facts)
     values = [[probability(p) for p in facts["prior"]], [f"{b:+.4f}" for b in facts["bias"]]]
@@ -60,7 +65,7 @@ def print_pool(facts: Facts) -> None:
     print_alerts(out, facts["alerts"])
 
 
-def print_model(facts: Facts) -> None:
+def _print_model(facts: Facts) -> None:
     """Print the parameters of a model."""
     out, target, labels = _print_head(facts)
     parts = [label_text(one["name"]) for one in facts["components"]] if facts["components"] else labels

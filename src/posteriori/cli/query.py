@@ -14,14 +14,13 @@ import typer
 from posteriori.cli.comparison import picture_at
 from posteriori.cli.expressions import parse_question
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.models import askable_model_in
+from posteriori.cli.models import read_model
 from posteriori.cli.network import ENDINGS, MaxTableSize, Tolerance, asking, load_network, state_of
 from posteriori.cli.options import AsJson, DrawSeed, Force
 from posteriori.cli.records import For, refuse_unfit
+from posteriori.model.answer import Subject
 
 if TYPE_CHECKING:
-    from posteriori.classifiers import JointModel
-    from posteriori.classifiers.estimator import OneModel
     from posteriori.networks import BayesianNetwork, MostProbable
     from posteriori.networks.inference.distributions import Distribution
 
@@ -107,9 +106,9 @@ def query(
 
         posteriori query penguins.joint.posteriori "P(sex | species = Adelie, body_mass_g > 4000)"
     """
-    if (joint := askable_model_in(network)) is not None:
+    if (model := _model_of_rows(network)) is not None:
         refuse_unfit([options], ())
-        _answer_jointly(joint, network, question, as_json)
+        _answer_jointly(model, network, question, as_json)
         return
     asked, picture = parse_question(question), options.picture
     everything = list(asked.asked) == ["*"]
@@ -159,7 +158,17 @@ def query(
     _print_more(best, trails, picture)
 
 
-def _answer_jointly(model: JointModel | OneModel, path: Path, question: str, as_json: bool) -> None:
+def _model_of_rows(path: Path) -> Any:
+    """Return the model in a file if it is of rows and answers about any column; None otherwise."""
+    from posteriori.model_files import is_model_file
+
+    if not path.is_file() or not is_model_file(path):
+        return None
+    model = read_model(path)
+    return model if model.subject is not Subject.VARIABLES and hasattr(model, "query") else None
+
+
+def _answer_jointly(model: Any, path: Path, question: str, as_json: bool) -> None:
     """Print the answer of a joint model, a classifier or a mixture."""
     from posteriori.cli import joint_pages, tables
     from posteriori.facts.joint import joint_answer

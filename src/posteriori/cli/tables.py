@@ -26,6 +26,15 @@ _NARROWEST = 60  # columns; on a narrower terminal the lines wrap
 NAME = 32  # characters of a name
 _SHORTEST_NAME = 8  # where a table is too wide
 _MOST_ALERTS = 10  # columns
+NUMBER_SCORES = {
+    "crps": "CRPS",
+    "log_score": "log score (nats)",
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "r2": "R²",
+    "coverage": "coverage of 90% intervals",
+    "width": "their mean width",
+}
 
 
 class _Console(SafeConsole):

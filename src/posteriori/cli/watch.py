@@ -9,10 +9,11 @@ import typer
 
 from posteriori.cli.files import page_beside
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.models import load_model, read_for, with_cut_target
+from posteriori.cli.models import load, read_for, with_cut_target
 from posteriori.cli.options import AsJson, ModelPath
 from posteriori.cli.outputs import check_place
 from posteriori.cli.report import report_at
+from posteriori.model.answer import Subject
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,7 +71,7 @@ def watch(
     check_place(place, inputs, [output])
     if output is not None:
         report_at(output, inputs, model, True)
-    estimator = load_model(model)
+    estimator = load(model, Subject.CLASS)
     target = target or estimator.schema_.target
     if place.exists():
         monitor = _continued(place, estimator, reference, false_alarms)
