@@ -24,7 +24,7 @@ from posteriori.model.answer import Subject
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.classifiers.estimator import Estimator
     from posteriori.facts.model import Facts
     from posteriori.scoring.decisions import Decision
 
@@ -147,7 +147,7 @@ def evaluate(
 
 
 def _judged_classes(
-    estimator: GenerativeEstimator,
+    estimator: Estimator,
     read: pl.DataFrame,
     target: str,
     table: Path,
@@ -204,7 +204,7 @@ def _expect(model: Any, table: Path, asked: AskedDecision, against: Path | None,
     (tables.print_json if as_json else print_expected)(facts)
 
 
-def _refuse_unseen(estimator: GenerativeEstimator, target: str, labels: Sequence[Any]) -> None:
+def _refuse_unseen(estimator: Estimator, target: str, labels: Sequence[Any]) -> None:
     """Raise UserError if rows have a label that is no class of the model."""
     from posteriori.facts.model import labels_of
 
@@ -215,21 +215,21 @@ def _refuse_unseen(estimator: GenerativeEstimator, target: str, labels: Sequence
         raise UserError(f"the target {target!r} holds {label}, which is not a class of the model ({known})")
 
 
-def _outside(estimator: GenerativeEstimator, features: pl.DataFrame) -> dict[str, int] | None:
+def _outside(model: Any, features: pl.DataFrame) -> dict[str, int] | None:
     """Return how many cells of each column are outside of the range in training, and warn of them; None if unknown."""
     from posteriori.scoring.out_of_range import OutOfRange
     from posteriori.statistics.sums import ranges_of
 
-    ranges = ranges_of([part.ranges for part in estimator.fitted_.parts.values()])
+    ranges = ranges_of([part.ranges for part in model.fitted_.parts.values()])
     if ranges is None:
         return None
     with as_user_errors():
-        outside = estimator._source(features).reduce(partial(OutOfRange.of, ranges=ranges))
+        outside = model._source(features).reduce(partial(OutOfRange.of, ranges=ranges))
     if outside is None:
         return None
-    if sentence := outside.sentence(estimator.schema_, ranges):
+    if sentence := outside.sentence(model.schema_, ranges):
         warn(sentence)
-    return {name: int(n) for name, n in zip(estimator.schema_.names, outside.count, strict=True) if n}
+    return {name: int(n) for name, n in zip(model.schema_.names, outside.count, strict=True) if n}
 
 
 def _judged_numbers(

@@ -29,7 +29,7 @@ from posteriori.support.formatting import number, plural, probability
 from posteriori.support.typing import Array
 
 if TYPE_CHECKING:
-    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.classifiers.estimator import Estimator
     from posteriori.classifiers.kept_predictions import JudgedRows
 
 _MOST_MISTAKES = 20
@@ -64,7 +64,7 @@ def warn_of_seen_rows(share: float | None, without: str = "") -> None:
     warn(f"{many} among those that the model was trained on{without}, so its scores are too optimistic; use other rows")
 
 
-def evaluation_facts(estimator: GenerativeEstimator, judged: HeldOut) -> Facts:
+def evaluation_facts(estimator: Estimator, judged: HeldOut) -> Facts:
     """Return the scores of predictions: overall, per class, and per bin of confidence."""
     of_model, of_prior = scores(judged)
     y_true, posterior, _ = judged.judged

@@ -17,7 +17,6 @@ from posteriori.model.answer import Subject
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.classifiers import GenerativeEstimator
     from posteriori.classifiers.estimator import Estimator
     from posteriori.facts.model import Facts
 
@@ -63,16 +62,16 @@ def explain(
 
 
 def _explain_classes(
-    estimator: GenerativeEstimator, rows: pl.DataFrame, whole: pl.DataFrame, positions: list[int]
+    model: Any, rows: pl.DataFrame, whole: pl.DataFrame, positions: list[int]
 ) -> tuple[list[Facts], Callable[[int], None]]:
     """Return the facts about rows, and what prints one of them: Bayes' rule."""
     from posteriori.cli.explanation_page import explanation_facts, print_explanation
     from posteriori.scoring.strangeness import Strangeness
 
-    fitted, explanation = estimator.fitted_.predictor, estimator.explain(rows)
+    fitted, explanation = model.fitted_.predictor, model.explain(rows)
     rarity = Strangeness.of(fitted.posterior).of_rows(fitted.source(rows)) if fitted.posterior.has_density else None
-    labels = _labels(whole, estimator)
-    facts = explanation_facts(explanation, positions, labels, rarity, estimator.out_of_range(rows))
+    labels = _labels(whole, model)
+    facts = explanation_facts(explanation, positions, labels, rarity, model.out_of_range(rows))
     return facts, lambda place: print_explanation(explanation.row(place), facts[place])
 
 
@@ -80,7 +79,7 @@ def _explain_numbers(
     model: Any, rows: pl.DataFrame, whole: pl.DataFrame, positions: list[int]
 ) -> tuple[list[Facts], Callable[[int], None]]:
     """Return the facts about rows, and what prints one of them: its mean as a sum."""
-    from posteriori.cli.number_explanation_page import number_explanation_facts, print_number_explanation
+    from posteriori.cli.explanation_page import number_explanation_facts, print_number_explanation
 
     target = model.target_.name
     if target in whole.columns and whole[target].null_count() < whole.height:

@@ -55,7 +55,7 @@ def load(path: Path, *subjects: Subject) -> Any:
 
 
 def read_model(path: Path) -> Any:
-    """Return what a file holds that was saved; of an imputer its joint model. UserError if it is no such file."""
+    """Return the model in a file that `save` wrote; of an imputer its joint model. UserError if it is another file."""
     from posteriori import persistence
 
     with as_user_errors():

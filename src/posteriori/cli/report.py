@@ -21,7 +21,7 @@ from posteriori.model.answer import Subject
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.classifiers.estimator import Estimator
     from posteriori.model_selection import HeldOut
 
 
@@ -103,9 +103,7 @@ def report(
     print(f"wrote {path}")
 
 
-def _report_on_classes(
-    estimator: GenerativeEstimator, table: Path, asked: _Reported, place: Output, title: str | None
-) -> None:
+def _report_on_classes(estimator: Estimator, table: Path, asked: _Reported, place: Output, title: str | None) -> None:
     target, against, positive = asked.target, asked.against, asked.positive
     other = load(against, Subject.CLASS) if against is not None and _holds_model(against) else None
     models = [estimator] if other is None else [estimator, other]
@@ -165,7 +163,7 @@ def _report_on_all(model: Any, table: Path, asked: _Reported, place: Output, tit
         reporting.report(model, frame, None, place.path, title=title or f"The columns of {table.name}")
 
 
-def _judged(estimator: GenerativeEstimator, frame: pl.DataFrame, target: Any) -> tuple[pl.DataFrame, Any]:
+def _judged(estimator: Estimator, frame: pl.DataFrame, target: Any) -> tuple[pl.DataFrame, Any]:
     """Return the rows that are judged, and their predictions: out-of-fold where fit has kept them."""
     import numpy as np
 
@@ -189,7 +187,7 @@ def _holds_model(path: Path) -> bool:
     return str(path) != STDIN and not names_table(path)
 
 
-def _columns_of(estimator: GenerativeEstimator, frame: pl.DataFrame) -> pl.DataFrame:
+def _columns_of(estimator: Estimator, frame: pl.DataFrame) -> pl.DataFrame:
     from posteriori.tables.polars import exactly
 
     if not estimator.schema_.named:
@@ -197,7 +195,7 @@ def _columns_of(estimator: GenerativeEstimator, frame: pl.DataFrame) -> pl.DataF
     return frame.select(exactly(*(name for name in frame.columns if name in estimator.schema_.given)))
 
 
-def _read(models: Sequence[GenerativeEstimator], path: Path, target: str | None) -> pl.DataFrame:
+def _read(models: Sequence[Estimator], path: Path, target: str | None) -> pl.DataFrame:
     """Read the columns of the models and the target, if the table has it, with a numeric target cut as in training."""
     estimator = models[0]
     frame = with_cut_target(read_for(estimator, path, target), estimator, target)

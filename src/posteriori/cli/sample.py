@@ -77,19 +77,20 @@ def sample(
             raise UserError(f"{option} is for joint models, which fit makes without --target; leave it out, or fit one")
     loaded = load(model, Subject.CLASS, Subject.COMPONENT, Subject.COLUMNS)
     schema, options = loaded.schema_, {"random_state": seed, "respect_ranges": not ignore_ranges}
-    with as_user_errors():
-        if is_joint:
-            from posteriori.joint.questions import read_findings
+    if is_joint:
+        from posteriori.joint.questions import read_findings
 
+        with as_user_errors():
             findings = read_findings(given, loaded.fitted_.law) if given.strip() else {}
             known = False if no_copies is None else align(read_frame(no_copies, schema), schema)
             drawn = _as_frame(loaded.sample(rows, findings, no_copies=known, **options), schema.given)
-        else:
-            import polars as pl
+    else:
+        import polars as pl
 
+        with as_user_errors():
             X, y = loaded.sample(rows, **options)
-            target = loaded.subject.value if schema.target is None else schema.target
-            drawn = _as_frame(X, schema.given).with_columns(pl.Series(target, y.tolist()))
+        target = loaded.subject.value if schema.target is None else schema.target
+        drawn = _as_frame(X, schema.given).with_columns(pl.Series(target, y.tolist()))
     write(drawn)
     _compare(drawn, compare, schema)
 

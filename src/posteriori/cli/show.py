@@ -9,7 +9,7 @@ from posteriori.cli.options import AsJson, ModelPath
 from posteriori.model.answer import Subject
 
 if TYPE_CHECKING:
-    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.classifiers.estimator import Estimator
     from posteriori.facts.model import Facts
 
 
@@ -22,19 +22,19 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
     """
     loaded = load(model, Subject.CLASS, Subject.COMPONENT, Subject.NUMBER, Subject.COLUMNS)
 
-    from posteriori.cli import joint_pages, number_pages, pages, tables
+    from posteriori.cli import model_page, tables
     from posteriori.facts.joint import joint_facts
     from posteriori.facts.numbers import regressor_facts
 
     facts_of, print_page = {
-        Subject.COLUMNS: (joint_facts, joint_pages.print_joint),
-        Subject.NUMBER: (regressor_facts, number_pages.print_regressor),
-    }.get(loaded.subject, (_facts_of_classes, pages.print_classes))
+        Subject.COLUMNS: (joint_facts, model_page.print_joint),
+        Subject.NUMBER: (regressor_facts, model_page.print_regressor),
+    }.get(loaded.subject, (_facts_of_classes, model_page.print_classes))
     facts = {"command": "show", **facts_of(loaded)}
     (tables.print_json if as_json else print_page)(facts)
 
 
-def _facts_of_classes(estimator: GenerativeEstimator) -> Facts:
+def _facts_of_classes(estimator: Estimator) -> Facts:
     from posteriori.classifiers.training_record import record_of
     from posteriori.facts.model import model_facts
 

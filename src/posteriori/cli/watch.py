@@ -18,7 +18,7 @@ from posteriori.model.answer import Subject
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.classifiers.estimator import Estimator
     from posteriori.watching import Monitor
 
 ALARM = 3  # exit code
@@ -107,7 +107,7 @@ def watch(
         raise typer.Exit(ALARM)
 
 
-def _read(estimator: GenerativeEstimator, path: Path, target: str | None) -> pl.DataFrame:
+def _read(estimator: Estimator, path: Path, target: str | None) -> pl.DataFrame:
     """Read the columns of the model and the target, as far as the table has them."""
     frame = with_cut_target(read_for(estimator, path, target), estimator, target)
     if not estimator.schema_.named:
@@ -117,9 +117,7 @@ def _read(estimator: GenerativeEstimator, path: Path, target: str | None) -> pl.
     return frame.select(exactly(*(name for name in frame.columns if name in (*estimator.schema_.given, target))))
 
 
-def _continued(
-    place: Path, estimator: GenerativeEstimator, reference: Path | None, false_alarms: float | None
-) -> Monitor:
+def _continued(place: Path, estimator: Estimator, reference: Path | None, false_alarms: float | None) -> Monitor:
     for option, given in (("--reference", reference), ("--false-alarms", false_alarms)):
         if given is not None:
             raise UserError(
@@ -133,7 +131,7 @@ def _continued(
 
 
 def _started(
-    place: Path, estimator: GenerativeEstimator, reference: Path | None, target: str | None, false_alarms: float | None
+    place: Path, estimator: Estimator, reference: Path | None, target: str | None, false_alarms: float | None
 ) -> Monitor:
     if reference is None:
         raise UserError(
