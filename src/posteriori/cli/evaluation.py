@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from rich.console import Console
 
-from posteriori.cli.evaluate import AskedDecision
 from posteriori.cli.messages import UserError, note, warn
 from posteriori.cli.predict import costs_in, thresholds_in
 from posteriori.cli.tables import (
@@ -174,12 +173,12 @@ def _print_confusion(
     out.print()
 
 
-def decision_facts(asked: AskedDecision, judged: HeldOut, labels: Sequence[Any]) -> Facts:
+def decision_facts(asked: Any, judged: HeldOut, labels: Sequence[Any]) -> Facts:
     """Return the figures of the decisions that are asked for, and of the most probable class; {} if none are.
 
     Costs decide, unless there are thresholds or a capacity: then they are what these decisions cost.
     """
-    if asked == AskedDecision():
+    if asked == type(asked)():  # all options at their defaults
         return {}
     y_true, posterior, _ = judged.judged
     one = judged.figures.of_interest
@@ -206,7 +205,7 @@ def decision_facts(asked: AskedDecision, judged: HeldOut, labels: Sequence[Any])
     return {"decision": {"rule": _rule(asked, facts, labels, one), **facts, **figures}}
 
 
-def _rule(asked: AskedDecision, facts: Facts, labels: Sequence[Any], one: int | None) -> str:
+def _rule(asked: Any, facts: Facts, labels: Sequence[Any], one: int | None) -> str:
     if asked.capacity is not None:
         named = label_text(labels[one or 0])
         return f"{named!r} in the {plural(facts['rows_chosen'], 'row')} where it is most probable"

@@ -6,7 +6,7 @@ import itertools
 import re
 import shlex
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -198,7 +198,7 @@ def _is_text(scan: Scan, column: Column) -> bool:
 
 
 def facts_of_columns(
-    estimator: Any, scan: Scan, description: ScannedTable, stated: Collection[str] = (), reads_text: bool = True
+    estimator: Estimator, scan: Scan, description: ScannedTable, stated: Collection[str] = (), reads_text: bool = True
 ) -> Facts:
     """Return the facts about the columns, and the hints on how they are read."""
     return {
