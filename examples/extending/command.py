@@ -12,8 +12,9 @@ The fuzzer tries every command by itself; `tests/cli/test_cli.py` holds all of t
 sentence per error.
 """
 
-from posteriori.cli.models import load_model
+from posteriori.cli.models import load
 from posteriori.cli.options import AsJson, ModelPath
+from posteriori.model.answer import Subject
 
 
 def classes(model: ModelPath, as_json: AsJson = False) -> None:
@@ -23,7 +24,7 @@ def classes(model: ModelPath, as_json: AsJson = False) -> None:
 
         posteriori classes penguins.posteriori
     """
-    estimator = load_model(model)
+    estimator = load(model, Subject.CLASS)
 
     from posteriori.cli import tables
     from posteriori.facts.model import labels_of

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import posteriori as po
-from posteriori.cli.first_page import what_matters
+from posteriori.cli.fit_page import what_matters
 from posteriori.datasets import load_penguins
 from posteriori.model_selection import HeldOut, in_words, out_of_fold
 from tests.cli.command_line import CommandLine

@@ -109,7 +109,7 @@ def cluster(
 
     import polars as pl
 
-    from posteriori.cli import cluster_page, tables
+    from posteriori.cli import model_page, tables
     from posteriori.facts.clusters import cluster_facts
     from posteriori.tables.polars import exactly
 
@@ -126,12 +126,26 @@ def cluster(
         "table": str(table),
         "covariance": covariance.value,
         "taken_as_categories": codes,
-        "edge": cluster_page.edge(sizes, best.model.n_components, frame.height),
+        "edge": _edge(sizes, best.model.n_components, frame.height),
         **cluster_facts(rows, fitted, best, posterior),
         "output": str(destination),
         "assigned": None if assign is None else str(assign),
     }
-    (tables.print_json if as_json else cluster_page.print_clusters)(found)
+    (tables.print_json if as_json else model_page.print_clusters)(found)
+
+
+def _edge(sizes: Sequence[int], best: int, n_rows: int) -> dict[str, Any] | None:
+    """Return a hint if the lowest BIC is at the largest or the smallest number of clusters that was tried."""
+    if len(sizes) < 2:
+        return None
+    if best == max(sizes) and best < n_rows:
+        further = f"{best}..{min(2 * best, n_rows)}"
+        message = f"BIC is still falling at k = {best}, the largest tried; try -k {further}"
+        return {"k": best, "side": "largest", "try": further, "message": message}
+    if best == min(sizes) and best > 1:
+        message = f"BIC is least at k = {best}, the smallest tried; try -k 1..{best}"
+        return {"k": best, "side": "smallest", "try": f"1..{best}", "message": message}
+    return None
 
 
 @dataclass(frozen=True)

@@ -115,8 +115,16 @@ def cv(
 
         print_json(facts)
         return
-    from posteriori.cli.number_pages import UNITS, print_members
-    from posteriori.cli.tables import console, model_text, new_table, print_table, score_cells, score_heads
+    from posteriori.cli.tables import (
+        UNITS,
+        console,
+        model_text,
+        new_table,
+        print_members,
+        print_table,
+        score_cells,
+        score_heads,
+    )
 
     out = console()
     out.print(f"{table}: {frame.height:,} rows, {folds}-fold cross-validation of {target}\n")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.models import load_model
+from posteriori.cli.models import load
 from posteriori.cli.options import AsJson, ModelPath
+from posteriori.model.answer import Subject
 from posteriori.support.suggestions import class_index
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def decide(
 
         posteriori decide penguins.posteriori Chinstrap --recall 0.95
     """
-    estimator = load_model(model)
+    estimator = load(model, Subject.CLASS)
     labels = estimator.classes_.tolist()
     share = None if capacity is None else _share(capacity)
     with as_user_errors():

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.messages import UserError, as_user_errors, warn
-from posteriori.cli.models import align, load_classifier_or_regressor, read_for, with_cut_target
+from posteriori.cli.models import align, load, read_for, with_cut_target
 from posteriori.cli.options import AsJson, ColumnOfTruth, ModelPath, Positive, TablePath
 from posteriori.cli.predict import costs_in, thresholds_in
 from posteriori.cli.records import CLASSES, NUMBERS, For, refuse_unfit
 from posteriori.cli.targets import check_column, labelled_rows, rows_with_number
+from posteriori.model.answer import Subject
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.classifiers import GenerativeEstimator
-    from posteriori.classifiers.generative_regressor import Regressor
+    from posteriori.classifiers.estimator import Estimator
     from posteriori.facts.model import Facts
     from posteriori.scoring.decisions import Decision
 
@@ -123,7 +123,7 @@ def evaluate(
     asked.check()
     if against is not None and not expected:
         raise UserError("--against is for rows without labels; add --expected, or leave it out")
-    estimator = load_classifier_or_regressor(model)
+    estimator = load(model, Subject.CLASS, Subject.NUMBER)
     if expected:
         _expect(estimator, table, asked, against, as_json)
         return
@@ -135,19 +135,19 @@ def evaluate(
     unlabelled = f"if its rows have no labels, add --expected, or {drift} EARLIER_TABLE compares them with earlier ones"
     check_column(target, frame.schema, table.name, unlabelled)
 
-    from posteriori.classifiers.generative_regressor import Regressor
+    from posteriori.cli import evaluation
 
-    if isinstance(estimator, Regressor):
-        refuse_unfit([asked], {NUMBERS, _LABELLED})
-        _evaluate_numbers(estimator, frame, target, table, positive, as_json)
-        return
-    facts = {"command": "evaluate", "table": str(table), "target": target}
-    facts |= _judged_classes(estimator, frame, target, table, positive, asked)
-    (tables.print_json if as_json else _print)(facts)
+    kind, judge, print_page = {
+        Subject.CLASS: (CLASSES, _judged_classes, evaluation.print_evaluation),
+        Subject.NUMBER: (NUMBERS, _judged_numbers, evaluation.print_number_evaluation),
+    }[estimator.subject]
+    refuse_unfit([asked], {kind, _LABELLED})
+    facts = {"command": "evaluate", "table": str(table), **judge(estimator, frame, target, table, positive, asked)}
+    (tables.print_json if as_json else print_page)(facts)
 
 
 def _judged_classes(
-    estimator: GenerativeEstimator,
+    estimator: Estimator,
     read: pl.DataFrame,
     target: str,
     table: Path,
@@ -161,7 +161,6 @@ def _judged_classes(
     from posteriori.classifiers.kept_predictions import judge_rows
     from posteriori.classifiers.training_record import chosen_class, share_of_seen_rows
     from posteriori.cli import evaluation
-    from posteriori.cli.decided import decision_facts
     from posteriori.facts.model import labels_of
     from posteriori.reading import read_labels, read_table
     from posteriori.tables.polars import exactly
@@ -180,42 +179,32 @@ def _judged_classes(
     evaluation.say_training_rows(found)
     held_out = replace(found.held_out, positive=chosen)
     return {
+        "target": target,
         "rows_without_label": read.height - frame.height,
         "share_of_training_rows": None if seen is None else max(seen, found.n_kept / frame.height),
         "out_of_fold_rows": found.n_kept,
         "outside_of_training_range": outside,
         **evaluation.evaluation_facts(estimator, held_out),
-        **decision_facts(asked, held_out, labels_of(estimator)),
+        **evaluation.decision_facts(asked, held_out, labels_of(estimator)),
     }
 
 
-def _expect(
-    estimator: GenerativeEstimator | Regressor, table: Path, asked: AskedDecision, against: Path | None, as_json: bool
-) -> None:
+def _expect(model: Any, table: Path, asked: AskedDecision, against: Path | None, as_json: bool) -> None:
     """Print what is expected of rows without labels."""
-    from posteriori.classifiers.deciding import Decides
     from posteriori.cli import tables
     from posteriori.cli.unlabelled import expected_facts, print_expected
     from posteriori.facts.model import labels_of
 
-    if not isinstance(estimator, Decides):
+    if not hasattr(model, "expected_of_decision"):
         raise UserError("--expected is of probabilities of classes, and the model predicts a number; leave it out")
     refuse_unfit([asked], {CLASSES})
-    decision = asked.rule(labels_of(estimator))
+    decision = asked.rule(labels_of(model))
     earlier = None if against is None else str(against)
-    facts = {"command": "evaluate", "table": str(table), **expected_facts(estimator, [str(table)], decision, earlier)}
+    facts = {"command": "evaluate", "table": str(table), **expected_facts(model, [str(table)], decision, earlier)}
     (tables.print_json if as_json else print_expected)(facts)
 
 
-def _print(facts: Facts) -> None:
-    from posteriori.cli import decided, evaluation
-
-    evaluation.print_evaluation(facts)
-    if "decision" in facts:
-        decided.print_decision(facts)
-
-
-def _refuse_unseen(estimator: GenerativeEstimator, target: str, labels: Sequence[Any]) -> None:
+def _refuse_unseen(estimator: Estimator, target: str, labels: Sequence[Any]) -> None:
     """Raise UserError if rows have a label that is no class of the model."""
     from posteriori.facts.model import labels_of
 
@@ -226,46 +215,40 @@ def _refuse_unseen(estimator: GenerativeEstimator, target: str, labels: Sequence
         raise UserError(f"the target {target!r} holds {label}, which is not a class of the model ({known})")
 
 
-def _outside(estimator: GenerativeEstimator, features: pl.DataFrame) -> dict[str, int] | None:
+def _outside(model: Any, features: pl.DataFrame) -> dict[str, int] | None:
     """Return how many cells of each column are outside of the range in training, and warn of them; None if unknown."""
     from posteriori.scoring.out_of_range import OutOfRange
     from posteriori.statistics.sums import ranges_of
 
-    ranges = ranges_of([part.ranges for part in estimator.fitted_.parts.values()])
+    ranges = ranges_of([part.ranges for part in model.fitted_.parts.values()])
     if ranges is None:
         return None
     with as_user_errors():
-        outside = estimator._source(features).reduce(partial(OutOfRange.of, ranges=ranges))
+        outside = model._source(features).reduce(partial(OutOfRange.of, ranges=ranges))
     if outside is None:
         return None
-    if sentence := outside.sentence(estimator.schema_, ranges):
+    if sentence := outside.sentence(model.schema_, ranges):
         warn(sentence)
-    return {name: int(n) for name, n in zip(estimator.schema_.names, outside.count, strict=True) if n}
+    return {name: int(n) for name, n in zip(model.schema_.names, outside.count, strict=True) if n}
 
 
-def _evaluate_numbers(
-    estimator: Regressor, read: pl.DataFrame, target: str, table: Path, positive: str | None, as_json: bool
-) -> None:
-    """Print the scores of a regressor."""
+def _judged_numbers(
+    model: Any, read: pl.DataFrame, target: str, table: Path, positive: str | None, asked: AskedDecision
+) -> Facts:
+    """Return the scores of predicted numbers."""
+    del table, asked
     from posteriori.classifiers.training_record import share_of_seen_rows
-    from posteriori.cli import evaluation, number_pages, tables
+    from posteriori.cli import evaluation
     from posteriori.facts.numbers import judged_numbers
     from posteriori.tables.polars import exactly
 
     if positive is not None:
         raise UserError(f"--positive is for classes, and the model predicts {target!r} as a number; leave it out")
     frame = rows_with_number(read, target)
-    features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), estimator.schema_)
+    features = align(frame.select(exactly(*(name for name in frame.columns if name != target))), model.schema_)
     with as_user_errors():
-        density = estimator.predict_density(features)
-        seen = share_of_seen_rows(estimator, features)
+        density = model.predict_density(features)
+        seen = share_of_seen_rows(model, features)
         found = judged_numbers(density, frame[target].to_numpy().astype(float), target)
     evaluation.warn_of_seen_rows(seen)
-    facts = {
-        "command": "evaluate",
-        "table": str(table),
-        "rows_without_label": read.height - frame.height,
-        "share_of_training_rows": seen,
-        **found,
-    }
-    (tables.print_json if as_json else number_pages.print_number_evaluation)(facts)
+    return {"rows_without_label": read.height - frame.height, "share_of_training_rows": seen, **found}

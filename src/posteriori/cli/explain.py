@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.models import align, load_classifier_or_regressor, load_posterior, read_for, with_cut_target
+from posteriori.cli.models import align, load, read_for, with_cut_target
 from posteriori.cli.options import AsJson, ModelPath, TablePath
 from posteriori.cli.targets import check_numeric
+from posteriori.model.answer import Subject
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.classifiers import GenerativeEstimator
-    from posteriori.classifiers.generative_regressor import Regressor
+    from posteriori.classifiers.estimator import Estimator
+    from posteriori.facts.model import Facts
 
 _MOST_ROWS = 1000
 
@@ -41,55 +42,51 @@ def explain(
 
         posteriori explain penguins.posteriori penguins.csv --row 3,7
     """
-    estimator = load_classifier_or_regressor(model)
+    estimator = load(model, Subject.CLASS, Subject.NUMBER)
     whole = read_for(estimator, table)
-    frame = align(whole, estimator.schema_)
-    positions = _positions(row, frame.height, table.name)
-
-    from posteriori.classifiers.generative_regressor import Regressor
-    from posteriori.cli import explanation_page, tables
-
-    if isinstance(estimator, Regressor):
-        _explain_number(estimator, frame[positions], whole[positions], positions, table, as_json)
-        return
+    rows = align(whole, estimator.schema_)
+    positions = _positions(row, rows.height, table.name)
+    explain_rows = {Subject.CLASS: _explain_classes, Subject.NUMBER: _explain_numbers}[estimator.subject]
 
     import numpy as np
 
+    with as_user_errors(), np.errstate(invalid="ignore"):  # the posterior of a row that no class can produce
+        facts, print_row = explain_rows(estimator, rows[positions], whole[positions], positions)
+        if as_json:
+            from posteriori.cli.tables import print_json
+
+            print_json({"command": "explain", "table": str(table), "rows": facts})
+            return
+        for place in range(len(facts)):
+            print_row(place)
+
+
+def _explain_classes(
+    model: Any, rows: pl.DataFrame, whole: pl.DataFrame, positions: list[int]
+) -> tuple[list[Facts], Callable[[int], None]]:
+    """Return the facts about rows, and what prints one of them: Bayes' rule."""
+    from posteriori.cli.explanation_page import explanation_facts, print_explanation
     from posteriori.scoring.strangeness import Strangeness
 
-    fitted = load_posterior(model)
-    rows = frame[positions]
-    with as_user_errors(), np.errstate(invalid="ignore"):  # the posterior of a row that no class can produce
-        explanation = estimator.explain(rows)
-        rarity = Strangeness.of(fitted.posterior).of_rows(fitted.source(rows)) if fitted.posterior.has_density else None
-        labels = _labels(whole[positions], estimator)
-        found = explanation_page.explanation_facts(explanation, positions, labels, rarity, estimator.out_of_range(rows))
-        if as_json:
-            tables.print_json({"command": "explain", "table": str(table), "rows": found})
-            return
-        for place, facts in enumerate(found):
-            explanation_page.print_explanation(explanation.row(place), facts)
+    fitted, explanation = model.fitted_.predictor, model.explain(rows)
+    rarity = Strangeness.of(fitted.posterior).of_rows(fitted.source(rows)) if fitted.posterior.has_density else None
+    labels = _labels(whole, model)
+    facts = explanation_facts(explanation, positions, labels, rarity, model.out_of_range(rows))
+    return facts, lambda place: print_explanation(explanation.row(place), facts[place])
 
 
-def _explain_number(
-    estimator: Regressor, rows: pl.DataFrame, whole: pl.DataFrame, positions: list[int], table: Path, as_json: bool
-) -> None:
-    """Print the means of some rows as sums."""
-    from posteriori.cli import tables
-    from posteriori.cli.number_explanation_page import number_explanation_facts, print_number_explanation
+def _explain_numbers(
+    model: Any, rows: pl.DataFrame, whole: pl.DataFrame, positions: list[int]
+) -> tuple[list[Facts], Callable[[int], None]]:
+    """Return the facts about rows, and what prints one of them: its mean as a sum."""
+    from posteriori.cli.explanation_page import number_explanation_facts, print_number_explanation
 
-    target = estimator.target_.name
+    target = model.target_.name
     if target in whole.columns and whole[target].null_count() < whole.height:
         check_numeric(target, whole.schema)
-    with as_user_errors():
-        explanation, interval = estimator.explain(rows), estimator.predict_interval(rows)
-        outside = estimator.out_of_range(rows)
-    found = number_explanation_facts(explanation, positions, _labels(whole, estimator), interval, outside)
-    if as_json:
-        tables.print_json({"command": "explain", "table": str(table), "rows": found})
-        return
-    for facts in found:
-        print_number_explanation(facts)
+    explanation, interval, truth = model.explain(rows), model.predict_interval(rows), _labels(whole, model)
+    facts = number_explanation_facts(explanation, positions, truth, interval, model.out_of_range(rows))
+    return facts, lambda place: print_number_explanation(facts[place])
 
 
 def _positions(text: str, n_rows: int, table: str) -> list[int]:
@@ -109,7 +106,7 @@ def _positions(text: str, n_rows: int, table: str) -> list[int]:
     return found
 
 
-def _labels(rows: pl.DataFrame, estimator: GenerativeEstimator | Regressor) -> list[Any] | None:
+def _labels(rows: pl.DataFrame, estimator: Estimator) -> list[Any] | None:
     """Return the true class or number of each row; None if the table does not have the target."""
     target = estimator.schema_.target
     if target is None or target not in rows.columns or target in estimator.schema_.given:

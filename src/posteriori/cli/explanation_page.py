@@ -1,4 +1,4 @@
-"""Facts and terminal page of explain: Bayes' rule for some rows."""
+"""Facts and terminal pages of explain: Bayes' rule for some rows, or the mean of a number as a sum."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from rich.console import Console
 from posteriori.cli.tables import NAME, bar, console, label_text, new_table, print_rows
 from posteriori.explain import Explanation
 from posteriori.explain.sums import LogOdds, merge_classes
-from posteriori.support.formatting import number, probability, shortened
+from posteriori.regression.explanation import NumberExplanation
+from posteriori.regression.held_out import COVERAGE
+from posteriori.support.formatting import number, plural, probability, shortened
 from posteriori.support.typing import Array
 
 if TYPE_CHECKING:
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 _MOST_WORDS = 10  # of a column in a row
 _SIDE = 10  # characters of the longest signed bar
+_DIGITS = 4  # of a number
 _SHORTEST_NAME = 6  # characters of a name in a table that has to fit the terminal
 
 
@@ -136,6 +139,11 @@ def _print_summary(out: Console, facts: Facts) -> None:
     )
     if "strangeness" in facts:
         out.print(f"strangeness {facts['strangeness']:.3f}, log p(x) = {facts['log_density']:.4f}")
+    _print_outside(out, facts)
+
+
+def _print_outside(out: Console, facts: Facts) -> None:
+    """Print which numbers of a row lie outside of the range of the training rows, and an empty line."""
     if facts["outside"]:
         out.print(f"outside of the training range: {label_text(facts['outside'])}", soft_wrap=True)
     out.print()
@@ -172,16 +180,16 @@ def _print_log_odds(out: Console, explanation: Explanation) -> None:
     log_odds = explanation.log_odds()
     entries: list[tuple[str, str, float, Mapping[str, float]]] = [(explanation.constant, "", log_odds.prior, {})]
     for value, (name, nats) in zip(explanation.values[0], log_odds.factors.items(), strict=True):
-        entries.append((label_text(name), cell(value), nats, log_odds.words.get(name, {})))
+        entries.append((label_text(name), _cell(value), nats, log_odds.words.get(name, {})))
     amounts = [one for *_, nats, words in entries for one in (nats, *words.values())]
     greatest = max((abs(nats) for nats in amounts if math.isfinite(nats)), default=0.0)
     one, other = label_text(log_odds.label), label_text(log_odds.against)
     table = new_table("adds to the log-odds", "value", "nats", _sides(other, one), left=2)
     table.columns[3].justify = "left"
     for name, value, nats, words in sorted(entries, key=lambda entry: -abs(entry[2])):
-        table.add_row(name, value, f"{nats:+.4f}", signed_bar(nats, greatest))
+        table.add_row(name, value, f"{nats:+.4f}", _signed_bar(nats, greatest))
         for word, part in itertools.islice(words.items(), _MOST_WORDS):
-            table.add_row("", label_text(word), f"{part:+.4f}", signed_bar(part, greatest))
+            table.add_row("", label_text(word), f"{part:+.4f}", _signed_bar(part, greatest))
     table.add_section()
     table.add_row("log-odds", "", f"{log_odds.total:+.4f}", "")
     out.print(f"{one} against {other}: log p({one} | x) − log p({other} | x)")
@@ -194,13 +202,13 @@ def _sides(left: str, right: str) -> str:
     return f"{shortened(left, _SIDE - 2):>{_SIDE - 2}} ← → {shortened(right, _SIDE - 2)}"
 
 
-def signed_bar(value: float, greatest: float) -> str:
+def _signed_bar(value: float, greatest: float) -> str:
     """Return a bar from the middle to the right for a positive value, and to the left for a negative one."""
     drawn = bar(abs(value), greatest, width=_SIDE) if math.isfinite(value) else ""
     return f"{drawn if value < 0 else '':>{_SIDE}}│{drawn if value > 0 else ''}"
 
 
-def cell(value: Any) -> str:
+def _cell(value: Any) -> str:
     """Return a cell as a table shows it."""
     if value is None:
         return "missing"
@@ -221,3 +229,96 @@ def _shortened(explanation: Explanation, length: int) -> Explanation:
     names = [cut(name) for name in explanation.feature_names]
     classes = np.array([cut(str(label)) for label in explanation.classes], dtype=object)
     return dataclasses.replace(explanation, classes=classes, feature_names=tuple(names), values=values)
+
+
+def number_explanation_facts(
+    explanation: NumberExplanation,
+    rows: Sequence[int],
+    truth: Sequence[Any] | None,
+    interval: Array,
+    outside: Sequence[str],
+) -> list[Facts]:
+    """Return the facts about each explained row.
+
+    Parameters
+    ----------
+    explanation : NumberExplanation
+    rows : sequence of int
+        The number of each row in its table.
+    truth : sequence, optional
+        The true numbers; None where the table does not have them.
+    interval : ndarray (n, 2)
+        The central intervals of the rows.
+    outside : sequence of str (n,)
+        Which numbers of each row lie outside of the range of the training rows.
+    """
+    return [
+        {
+            "row": row,
+            "target": explanation.target,
+            "prediction": explanation.mean[place],
+            **({} if truth is None else {"true": truth[place]}),
+            "outside": outside[place],
+            "coverage": COVERAGE,
+            "interval": interval[place],
+            "width": explanation.width[place],
+            "base": explanation.base,
+            "features": [
+                {
+                    "feature": explanation.feature_names[j],
+                    "value": explanation.values[place, j],
+                    "part": explanation.parts[place, j],
+                    "width_change": explanation.width_changes[place, j],
+                }
+                for j in explanation.ranked(place)
+            ],
+            "not_known": [
+                name
+                for name, value in zip(explanation.feature_names, explanation.values[place], strict=True)
+                if value is None
+            ],
+        }
+        for place, row in enumerate(rows)
+    ]
+
+
+def print_number_explanation(facts: Facts) -> None:
+    """Print the prediction of one row, what each column adds to the mean, and by how much it changes the interval."""
+    out, target = console(), label_text(facts["target"])
+    low, high = (_written(end) for end in facts["interval"])
+    true = "not given" if facts.get("true") is None else number(facts["true"], 6, separator=",")
+    out.print(
+        f"row {facts['row']}: {target} = {_written(facts['prediction'])}, {COVERAGE:.0%} interval {low} to {high}"
+        + (f"; true {target}: {true}" if "true" in facts else ""),
+        soft_wrap=True,
+    )
+    _print_outside(out, facts)
+    greatest = max((abs(one["part"]) for one in facts["features"]), default=0.0)
+    table = new_table("adds to the mean", "value", target, "     less ← → more", "interval", left=2)
+    table.columns[3].justify = "left"
+    table.add_row("with nothing known", "", _written(facts["base"]), "", "")
+    for one in facts["features"]:
+        table.add_row(
+            label_text(one["feature"]),
+            _cell(one["value"]),
+            _signed(one["part"]),
+            _signed_bar(one["part"], greatest),
+            _signed(one["width_change"]),
+        )
+    if facts["not_known"]:
+        table.add_row(plural(len(facts["not_known"]), "column") + " not known", "", "0", "", "")
+    table.add_section()
+    table.add_row("mean", "", _written(facts["prediction"]), "", _written(facts["width"]))
+    print_rows(out, table)
+    out.print(
+        f"\nThe column interval has the width of the {COVERAGE:.0%} interval, and by how much each cell changes it: "
+        "less than 0 if the prediction is more certain with the cell. These changes do not add up.\n"
+    )
+
+
+def _written(value: float) -> str:
+    return number(float(value), _DIGITS, separator=",")
+
+
+def _signed(value: float) -> str:
+    return f"+{_written(value)}" if value > 0 else _written(value)

@@ -9,9 +9,10 @@ import typer
 
 from posteriori.cli.files import page_beside
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.models import AnyModelPath, align, load_any, read_for, with_cut_target
+from posteriori.cli.models import AnyModelPath, align, load, read_for, with_cut_target
 from posteriori.cli.options import FORMATS, Force, PageTitle, Positive
 from posteriori.cli.outputs import output_at
+from posteriori.model.answer import Subject
 
 _SUFFIXES = (".html", ".htm")
 
@@ -55,11 +56,9 @@ def explore(
     if path.suffix.lower() not in _SUFFIXES:
         raise UserError(f"{str(path)!r} does not have the suffix of a web page; name it .html")
     place = output_at(path, [model, *([] if table is None else [table])], force)
-    loaded = load_any(model)
+    loaded = load(model, *Subject)
     if network:
-        from posteriori.classifiers import GenerativeEstimator
-
-        if not isinstance(loaded, GenerativeEstimator):
+        if not hasattr(loaded, "to_network"):
             raise UserError(f"{str(model)!r} holds a {type(loaded).__name__}, which is not converted to a network")
         with as_user_errors():
             loaded = loaded.to_network()
@@ -75,12 +74,9 @@ def explore(
 
 def _rows(loaded: Any, table: Path) -> Any:
     """Read the rows, with numeric targets as the classes that they were cut into."""
-    from posteriori.classifiers import JointModel
-    from posteriori.classifiers.generative_regressor import Regressor
-    from posteriori.exploring.document import kind_of
-    from posteriori.networks import BayesianNetwork
+    if loaded.subject not in (Subject.CLASS, Subject.COMPONENT):
+        from posteriori.exploring.document import kind_of
 
-    if isinstance(loaded, BayesianNetwork | Regressor | JointModel):
         raise UserError(f"rows are shown for classifiers; explore a {kind_of(loaded)} without rows")
     target = loaded.schema_.target
     frame = with_cut_target(read_for(loaded, table), loaded, target)

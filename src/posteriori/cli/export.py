@@ -11,11 +11,12 @@ import typer
 
 from posteriori.cli.files import write_out
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.models import AnyModelPath, load_any, load_classifier_or_regressor
+from posteriori.cli.models import AnyModelPath, load
 from posteriori.cli.options import Force, ModelPath, Threshold, split_names
 from posteriori.cli.outputs import output_at
 from posteriori.cli.predict import named_costs, named_thresholds
 from posteriori.cli.records import CLASSES, NUMBERS, refuse_unfit
+from posteriori.model.answer import Subject
 
 
 class ExportLanguage(StrEnum):
@@ -50,7 +51,7 @@ def export(
     del to  # the one language
     place = None if output is None else output_at(output, [model], force)
     beside = None if evaluator is None else output_at(evaluator, [model], force, others=[output])
-    loaded = load_any(model)
+    loaded = load(model, *Subject)
 
     from posteriori.javascript import javascript_evaluator, to_javascript
     from posteriori.support.atomic_write import write_whole
@@ -116,19 +117,15 @@ def sql(
 
         posteriori sql penguins.posteriori --dialect sqlite --table penguins --with id
     """
-    from posteriori.classifiers import AdditiveRegressor
-    from posteriori.classifiers.classifier import Classifier
-    from posteriori.classifiers.generative_regressor import Regressor
-
-    estimator = load_classifier_or_regressor(model)
-    if not isinstance(estimator, Classifier | AdditiveRegressor):
-        of_numbers = isinstance(estimator, Regressor)
-        models = "pool, nb, lda, qda, rda, tan, chow-liu, kdb or aode"
-        remedy = "--model additive" if of_numbers else f"--model {models}"
-        raise UserError(
-            f"{str(model)!r} holds a {type(estimator).__name__}, which cannot be written as a SELECT; fit {remedy}"
-        )
-    refuse_unfit([asked], {CLASSES if isinstance(estimator, Classifier) else NUMBERS})
+    estimator = load(model, Subject.CLASS, Subject.NUMBER)
+    kind, models = {
+        Subject.CLASS: (CLASSES, "pool, nb, lda, qda, rda, tan, chow-liu, kdb or aode"),
+        Subject.NUMBER: (NUMBERS, "additive"),
+    }[estimator.subject]
+    if not hasattr(estimator, "to_sql"):
+        name = type(estimator).__name__
+        raise UserError(f"{str(model)!r} holds a {name}, which cannot be written as a SELECT; fit --model {models}")
+    refuse_unfit([asked], {kind})
     more: dict[str, Any] = {} if asked.coverage is None else {"coverage": asked.coverage}
     if asked.threshold:
         more["thresholds"] = named_thresholds(asked.threshold)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from posteriori.cli.fit_options import FitColumns, FitOptions, HoldOutOptions, ModelOptions, OutputOptions
 from posteriori.cli.messages import work_progress
 from posteriori.cli.options import LevelOptions, OptionalTarget, TablePaths
-from posteriori.registry import REGRESSORS
 
 
 def fit(
@@ -35,13 +34,9 @@ def fit(
 
         facts = fitting.run(options)
 
-    from posteriori.cli import first_page, fit_facts, joint_pages, number_pages, tables
+    from posteriori.cli import fit_page, tables
 
     if output.as_json:
         tables.print_json(facts)
-    elif target is None:
-        joint_pages.print_joint_fit(facts, output.details)
-    elif facts["model"] in REGRESSORS:
-        number_pages.print_number_fit(facts, output.details)
     else:
-        (fit_facts.print_fit if output.details else first_page.print_first_page)(facts)
+        fit_page.print_fit(facts, output.details)

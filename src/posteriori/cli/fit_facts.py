@@ -1,32 +1,15 @@
-"""Output of fit: columns with hints and alerts, cross-validated scores and feature importance, and their page."""
+"""Facts that fit prints: columns with hints and alerts, cross-validated scores and feature importance."""
 
 from __future__ import annotations
 
 import itertools
 import re
 import shlex
-from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
 import polars as pl
-from rich.console import Console
 
-from posteriori.cli.options import unlabelled_line
-from posteriori.cli.tables import (
-    NAME,
-    console,
-    fits,
-    label_text,
-    new_table,
-    print_alerts,
-    print_candidates,
-    print_information,
-    print_parameter_count,
-    print_scores,
-    print_sentences,
-    print_table,
-)
-from posteriori.densities import column_label
 from posteriori.facts.columns import column_facts, facts_of_rows, facts_of_scan
 from posteriori.facts.model import (
     Facts,
@@ -45,15 +28,13 @@ from posteriori.reading.marks import is_mark
 from posteriori.reading.spellings import spelled_alike
 from posteriori.reading.target_cuts import numbers_as_classes
 from posteriori.reading.texts import SAMPLED, looks_like_text
-from posteriori.registry import in_seen_words, seen_by
 from posteriori.reporting import alerts
 from posteriori.reporting.data import ReportData
-from posteriori.support.formatting import number, plural
 from posteriori.tables import Column, Schema, quote
 from posteriori.tables.polars import exactly
 
 if TYPE_CHECKING:
-    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.classifiers.estimator import Estimator
     from posteriori.cli.hold_out import Judged
     from posteriori.model_selection import HeldOut
     from posteriori.reading import Scan
@@ -64,7 +45,6 @@ _FEWEST_ROWS = 10  # with fewer rows, a row counter or as many categories as row
 _IDENTIFIER_SHARE = 0.8  # categories per present cell
 _SAMPLED = 5000  # rows in which alerts are looked for, as in a report
 _SAID_ELSEWHERE = ("constant", "ignored")  # hints of fit, the columns of show
-_WIDE = 100  # columns of a terminal
 _CODES = range(3, 11)  # distinct whole numbers that may be codes
 _CODE_NAMES = frozenset(["category", "class", "code", "codes", "group", "kind", "language", "region", "type", "zone"])
 _ID_NAMES = _CODE_NAMES | {"id", "ids", "key", "plz", "postal", "postcode", "sku", "uid", "zip", "zipcode"}
@@ -218,7 +198,7 @@ def _is_text(scan: Scan, column: Column) -> bool:
 
 
 def facts_of_columns(
-    estimator: Any, scan: Scan, description: ScannedTable, stated: Collection[str] = (), reads_text: bool = True
+    estimator: Estimator, scan: Scan, description: ScannedTable, stated: Collection[str] = (), reads_text: bool = True
 ) -> Facts:
     """Return the facts about the columns, and the hints on how they are read."""
     return {
@@ -266,7 +246,7 @@ def _first_ranked(judged: Judged) -> Facts | None:
     return None if found is None else dict(zip(("rows", "found", "threshold"), found, strict=True))
 
 
-def find_alerts(estimator: GenerativeEstimator, rows: Scan, target: str, description: ScannedTable) -> list[Facts]:
+def find_alerts(estimator: Estimator, rows: Scan, target: str, description: ScannedTable) -> list[Facts]:
     """Return the alerts of a report on the columns of a table, from evenly spaced rows.
 
     Categories that are rare may not be among these rows, so that constant columns are those of the whole table.
@@ -290,104 +270,3 @@ def find_alerts(estimator: GenerativeEstimator, rows: Scan, target: str, descrip
         if column.n_values == 1 and name not in leaking
     ]
     return [*leaks, *constant, *as_facts[len(leaks) :]]
-
-
-def print_fit(facts: Facts) -> None:
-    """Print the columns of the table, the scores of the model and its feature importance."""
-    out = console()
-    n_features = len({column.get("part_of", column["name"]) for column in facts["columns"]})
-    out.print(f"{facts['table']}: {facts['rows']:,} rows, {plural(n_features, 'feature')}")
-    out.print(_class_line(facts, out.width))
-    if facts["unlabelled"]["rows"]:
-        out.print(unlabelled_line(facts["unlabelled"]))
-    out.print()
-    if facts["hold_out"] is not None:
-        out.print(facts["hold_out"]["sentence"])
-    print_sentences(out, facts["summary"])
-    out.print()
-    print_columns(out, facts["columns"])
-    for hint in facts["hints"]:
-        out.print(f"hint: {hint}")
-    if facts["hints"]:
-        out.print()
-    print_alerts(out, facts["alerts"], beside=["constant"])
-    held, found = facts["hold_out"], facts["cross_validation"]
-    if held is not None:
-        print_scores(out, plural(held["rows"], "held-out row"), held)
-    n_labelled = sum(entry["rows"] for entry in facts["classes"])
-    subsample = f" on {found['rows']:,} of the rows" if found["rows"] < n_labelled else ""
-    print_scores(out, f"{found['folds']}-fold cross-validation{subsample}", found)
-    if facts["candidates"]:
-        print_candidates(out, facts["candidates"], facts["pool_verdict"])
-    if facts["language_note"]:
-        out.print(in_seen_words(facts["language_note"]))
-    reasons: dict[str, list[str]] = {}
-    for name, reason in facts["left_out"].items():
-        reasons.setdefault(in_seen_words(reason), []).append(seen_by(name))
-    for reason, names in reasons.items():
-        out.print(f"left out: {', '.join(names)} ({reason})")
-    _print_verdict(out, found, spelled_alike(entry["class"] for entry in facts["classes"]))
-    print_information(out, facts)
-    print_parameter_count(out, facts)
-    out.print(f"saved to {facts['output']}", soft_wrap=True)
-    if facts["report"]:
-        out.print(f"report: {facts['report']}", soft_wrap=True)
-
-
-_FEW_CLASSES = 8
-
-
-def _class_line(facts: Facts, width: int) -> str:
-    """Return the classes with their rows: all of a few, and as many of more as fit on one line."""
-    entries = [f"{label_text(entry['class'])} {entry['rows']:,}" for entry in facts["classes"]]
-    start = f"target {label_text(facts['target'])} of {plural(len(entries), 'class')}: "
-    for shown in range(len(entries), 0, -1):
-        more = f" and {len(entries) - shown} more" if shown < len(entries) else ""
-        line = start + ", ".join(entries[:shown]) + more
-        if len(line) <= width or shown == len(entries) <= _FEW_CLASSES:
-            break
-    return line
-
-
-def print_columns(out: Console, columns: Sequence[Facts]) -> None:
-    """Print the columns of a table with their kinds, missing cells and values."""
-    table = new_table("column", "kind", "missing", "values")
-    table.columns[0].max_width = NAME if out.width >= _WIDE else 24
-    table.columns[1].justify = table.columns[3].justify = "left"
-    table.columns[3].ratio = 1
-    for column in columns:
-        missing = f"{column['missing']:,} ({column['missing_share']:.1%})" if column["missing"] else "0"
-        kind = column["kind"]
-        if "cuts" in column:
-            kind = plural(len(column["cuts"]) + 1, "bin")
-        elif kind == "continuous":
-            kind = column_label(column["distribution"], kind)
-        table.add_row(label_text(column["name"]), kind, missing, _values(column))
-    table.expand = not fits(out, table)
-    print_table(out, table)
-
-
-def _values(column: Facts) -> str:
-    if "reason" in column:
-        return str(column["reason"])
-    if column["kind"] == "categorical":
-        first = ", ".join(map(label_text, column["first_categories"]))
-        more = ", …" if column["n_categories"] > len(column["first_categories"]) else ""
-        return f"{column['n_categories']}: {first}{more}" if first else "none"
-    if "n_words" in column:
-        return plural(column["n_words"], "word")
-    if column["mean"] is None:
-        return "none"
-    spread = f" ± {number(column['sd'])}" if column["sd"] is not None else ""
-    marks = f"; missing: {', '.join(map(repr, column['read_as_missing']))}" if "read_as_missing" in column else ""
-    return f"{number(column['mean'])}{spread}, {number(column['min'])} to {number(column['max'])}{marks}"
-
-
-def _print_verdict(out: Console, found: Facts, alike: Sequence[Sequence[str]]) -> None:
-    """Print why the log-loss is above that of the class prior although the columns inform on the class."""
-    if found["verdict"] == "overconfident":
-        cause = "the classes that are spelled alike" if alike else "features that depend on each other"
-        out.print(
-            f"hint: the log-loss is above that of the class prior: {cause} may make "
-            "the probabilities over-confident; trust the predicted classes more than their probabilities\n"
-        )

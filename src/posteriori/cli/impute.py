@@ -13,7 +13,7 @@ import typer
 from posteriori.cli.files import open_as_written, read_frame, title_of, writes_text
 from posteriori.cli.fit_options import joint_model_of
 from posteriori.cli.messages import UserError, as_user_errors, note, work_progress
-from posteriori.cli.models import align, joint_model_in
+from posteriori.cli.models import align, holds_joint_model, load
 from posteriori.cli.options import (
     ColumnOptions,
     DrawSeed,
@@ -26,11 +26,11 @@ from posteriori.cli.options import (
 )
 from posteriori.cli.outputs import table_at
 from posteriori.cli.records import stated_options
+from posteriori.model.answer import Subject
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.classifiers import JointModel
     from posteriori.joint.imputation import Filled
 
 
@@ -93,7 +93,7 @@ def impute(
         raise UserError("--seed is of the draws; add --draw, or leave it out")
     if sure and draw:
         raise UserError("--sure is of the most probable categories and of means; leave out --draw, or --sure")
-    if joint_model_in(table) is not None:
+    if holds_joint_model(table):
         raise UserError(
             f"{str(table)!r} is a model, and the table comes first: posteriori impute TABLE --model {table}"
         )
@@ -128,17 +128,16 @@ def impute(
     write(pl.DataFrame(result), header)
 
 
-def _loaded(path: Path) -> JointModel:
-    found = joint_model_in(path)
+def _loaded(path: Path) -> Any:
     if not path.is_file():
         raise UserError(f"there is no file {str(path)!r}")
-    if found is None:
+    if not holds_joint_model(path):
         raise UserError(f"{str(path)!r} holds no joint model; fit one without --target, or leave out --model")
-    return found
+    return load(path, Subject.COLUMNS)
 
 
 def _filled(
-    model: JointModel, frame: pl.DataFrame, names: list[str], method: Method, draw: bool, seed: int | None
+    model: Any, frame: pl.DataFrame, names: list[str], method: Method, draw: bool, seed: int | None
 ) -> tuple[pl.DataFrame, dict[str, Filled]]:
     """Return a table with filled cells, and what fills them by column.
 
@@ -168,7 +167,7 @@ def _filled(
     return table, {name: one for name, one in found.items() if name in frame.columns}
 
 
-def _beside(frame: pl.DataFrame, model: JointModel, filled: Mapping[str, Filled]) -> dict[str, pl.Series]:
+def _beside(frame: pl.DataFrame, model: Any, filled: Mapping[str, Filled]) -> dict[str, pl.Series]:
     """Return for each filled column one that holds how sure its filled cells are; UserError if a name exists."""
     import polars as pl
 
@@ -190,7 +189,7 @@ def _missing(cells: pl.Series) -> pl.Series:
     return cells.is_null() | (cells.is_nan().fill_null(False) if cells.dtype.is_float() else cells.is_null())
 
 
-def _say_what(added: Mapping[str, pl.Series], left: Mapping[str, pl.Series], model: JointModel) -> None:
+def _say_what(added: Mapping[str, pl.Series], left: Mapping[str, pl.Series], model: Any) -> None:
     """Say on stderr how many cells were filled, and which columns were not, with the reason."""
     from posteriori.support.formatting import plural
     from posteriori.tables import quote
@@ -205,7 +204,7 @@ def _say_what(added: Mapping[str, pl.Series], left: Mapping[str, pl.Series], mod
             note(f"{quote([name])} keeps {plural(n_left, 'missing cell')}: {_why_not(name, model)}")
 
 
-def _why_not(name: str, model: JointModel) -> str:
+def _why_not(name: str, model: Any) -> str:
     """Return the reason for which a column is not filled."""
     columns = [column for column in model.schema_.columns if column.source == name]
     if not columns:

@@ -10,9 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from posteriori.cli.messages import UserError, as_user_errors, one_line, warn
-from posteriori.cli.models import joint_model_in, load_model
+from posteriori.cli.models import holds_joint_model, load
 from posteriori.cli.options import AsJson, Force
 from posteriori.cli.outputs import Origin, check_model_name, output_at
+from posteriori.model.answer import Subject
 
 _ALL = 0.95  # the share of common rows is an estimate
 
@@ -39,12 +40,12 @@ def merge(
     """
     check_model_name(output)
     place = output_at(output, models, force, origin=Origin("merge", {}, models))
-    joint = next((path for path in models if joint_model_in(path) is not None), None)
+    joint = next((path for path in models if holds_joint_model(path)), None)
     if joint is not None:
         raise UserError(
             f"{str(joint)!r} holds a joint model, which is not merged; fit all tables at once: posteriori fit A B"
         )
-    members = [load_model(path) for path in models]
+    members = [load(path, Subject.CLASS) for path in models]
 
     from posteriori.classifiers.merging import merge as merged
     from posteriori.cli import tables

@@ -11,20 +11,17 @@ import typer
 
 from posteriori.cli.files import open_and_summarise, read_frame
 from posteriori.cli.messages import UserError, as_user_errors, warn
+from posteriori.cli.outputs import MODEL
+from posteriori.model.answer import Subject
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.classifiers import GenerativeEstimator, JointModel
-    from posteriori.classifiers.estimator import OneModel
-    from posteriori.classifiers.generative_regressor import Regressor
+    from posteriori.classifiers.estimator import Estimator
     from posteriori.reading import Scan
-    from posteriori.scoring.fitted import FittedPosterior
     from posteriori.tables import Column, Schema
 
 _OF_TABLES = (".csv", ".tsv", ".txt", ".parquet", ".arrow", ".feather", ".ndjson", ".jsonl", ".xlsx", ".xls", ".ods")
-
-_JOINT = ("JointModel", "GenerativeImputer")  # models of files that hold a joint model
 
 AnyModelPath = Annotated[
     Path,
@@ -36,122 +33,38 @@ AnyModelPath = Annotated[
 ]
 
 
-def joint_model_in(path: Path) -> JointModel | None:
-    """Return the joint model in a file, or that of an imputer; None if it holds another model, or none."""
-    from posteriori.model_files import is_model_file, parse, read_file
-
-    if not path.is_file() or not is_model_file(path):
-        return None
-    with as_user_errors():
-        if parse(read_file(path)[0]["content"])["model"] not in _JOINT:
-            return None
-        from posteriori.persistence import load
-
-        found: JointModel = _without_imputer(load(path))
-    return found
-
-
-def _without_imputer(loaded: Any) -> Any:
-    """Return the joint model of an imputer, and any other model as it is."""
-    from posteriori.classifiers import GenerativeImputer
-
-    return loaded.model_ if isinstance(loaded, GenerativeImputer) else loaded
-
-
-def askable_model_in(path: Path) -> JointModel | OneModel | None:
-    """Return the model in a file that answers about any column; None if it holds a network, or no such model."""
-    from posteriori.model_files import is_model_file
-
-    if not path.is_file() or not is_model_file(path):
-        return None
-    from posteriori.classifiers import JointModel
-    from posteriori.classifiers.estimator import OneModel
-    from posteriori.persistence import load
-
-    with as_user_errors():
-        loaded = _without_imputer(load(path))
-    return loaded if isinstance(loaded, JointModel | OneModel) else None
-
-
-def load_model(path: Path, *, mixtures: bool = False) -> GenerativeEstimator:
-    """Load a classifier, or with `mixtures` also a mixture.
-
-    Every command loads models of classes here, or by `load_posterior`.
+def load(path: Path, *subjects: Subject) -> Any:
+    """Return the model in a file, if it answers about one of `subjects`; of an imputer its joint model.
 
     Raises
     ------
     UserError
-        There is no such file, or it holds another kind of model.
+        There is no such file, or it holds no model, or one that answers about something else.
     """
-    loaded = load_of_any_target(path)
-    from posteriori.classifiers import MixtureModel
-    from posteriori.classifiers.generative_regressor import Regressor
+    networks = Subject.VARIABLES in subjects
+    (_require_file if networks else _require_no_network)(path)
+    if networks and path.suffix.lower() != MODEL:
+        from posteriori.networks import read_network
 
-    if isinstance(loaded, Regressor):
-        raise _number_instead(path)
-    if isinstance(loaded, MixtureModel) and not mixtures:
-        raise _mixture_instead(path)
-    model: GenerativeEstimator = loaded
+        with as_user_errors():
+            return read_network(path)
+    model = read_model(path)
+    if model.subject not in subjects:
+        raise _instead(path, model.subject)
     return model
 
 
-def load_classifier_or_regressor(path: Path) -> Any:
-    """Load an estimator with a target that rows hold.
-
-    Raises
-    ------
-    UserError
-        There is no such file, or it holds a network or a mixture.
-    """
-    loaded = load_of_any_target(path)
-    from posteriori.classifiers import MixtureModel
-
-    if isinstance(loaded, MixtureModel):
-        raise _mixture_instead(path)
-    return loaded
-
-
-def load_of_any_target(path: Path) -> Any:
-    """Load an estimator: a classifier, a mixture or a regressor.
-
-    Raises
-    ------
-    UserError
-        There is no such file, or it holds a network.
-    """
-    _require_no_network(path)
-    from posteriori.persistence import load
+def read_model(path: Path) -> Any:
+    """Return the model in a file that `save` wrote; of an imputer its joint model. UserError if it is another file."""
+    from posteriori import persistence
 
     with as_user_errors():
-        loaded = _without_imputer(load(path))
-    from posteriori.classifiers import JointModel
-    from posteriori.classifiers.estimator import Estimator
-
-    if isinstance(loaded, JointModel):
-        raise _joint_instead(path)
-    if not isinstance(loaded, Estimator):  # importing networks to ask for them takes a quarter of a second
-        raise _network_instead(path)
-    return loaded
+        model = persistence.load(path)
+    return model if hasattr(model, "subject") else model.model_  # an imputer has no subject of its own
 
 
-def load_posterior(path: Path) -> FittedPosterior:
-    """Load what predicts, of a classifier or a mixture, without scikit-learn.
-
-    Raises
-    ------
-    UserError
-        There is no such file, or it holds a network or a regressor.
-    """
-    fitted = load_posterior_or_regressor(path)
-    from posteriori.scoring.fitted import FittedPosterior
-
-    if not isinstance(fitted, FittedPosterior):
-        raise _number_instead(path)
-    return fitted
-
-
-def load_posterior_or_regressor(path: Path) -> FittedPosterior | Regressor:
-    """Load what predicts, of a classifier or a mixture without scikit-learn; or a regressor.
+def load_posterior(path: Path) -> Any:
+    """Load what predicts: of a classifier or a mixture without scikit-learn, of a number the regressor.
 
     Raises
     ------
@@ -165,70 +78,48 @@ def load_posterior_or_regressor(path: Path) -> FittedPosterior | Regressor:
         try:
             fitted = load_posterior(path)
         except NumberModelError:
-            regressor: Regressor = load_of_any_target(path)
-            return regressor
+            return load(path, Subject.NUMBER)
     if fitted is None:
-        raise _network_instead(path)
+        raise _instead(path, Subject.VARIABLES)
     return fitted
 
 
-def load_any(path: Path) -> Any:
-    """Return the estimator or the network in a file.
+def holds_joint_model(path: Path) -> bool:
+    """Return whether there is a file with a joint model, or an imputer."""
+    from posteriori.model_files import is_model_file, parse, read_file
 
-    Raises
-    ------
-    UserError
-        There is no such file, or it holds no model.
-    """
-    _require_file(path)
-    from posteriori.model_files import parse, read_file
-    from posteriori.networks import read_network
-
-    if path.suffix.lower() != ".posteriori":
-        with as_user_errors():
-            return read_network(path)
+    if not path.is_file() or not is_model_file(path):
+        return False
     with as_user_errors():
-        kind = parse(read_file(path)[0]["content"])["model"]
-        if kind == "BayesianNetwork":
-            return read_network(path)
-    return joint_model_in(path) if kind in _JOINT else load_of_any_target(path)
+        return parse(read_file(path)[0]["content"])["model"] in ("JointModel", "GenerativeImputer")
 
 
 def _require_no_network(path: Path) -> None:
     _require_file(path)
-    if path.suffix.lower() == ".posteriori":  # spares the imports
+    if path.suffix.lower() == MODEL:  # spares the imports
         return
     from posteriori.model_files import is_model_file
     from posteriori.networks.formats.files import FORMATS
 
     endings = {ending for one in FORMATS for ending in one.suffixes}
     if path.name.lower().removesuffix(".gz").endswith(tuple(endings)) and not is_model_file(path):
-        raise _network_instead(path)
+        raise _instead(path, Subject.VARIABLES)
 
 
-def _network_instead(path: Path) -> UserError:
-    return UserError(
-        f"{str(path)!r} holds a Bayesian network; a classifier is needed here (posteriori network and posteriori "
-        "query take networks)"
-    )
+_INSTEAD = {
+    Subject.VARIABLES: "holds a Bayesian network; a classifier is needed here (posteriori network and posteriori "
+    "query take networks)",
+    Subject.COMPONENT: "holds a mixture, which has no classes; this command needs a classifier",
+    Subject.COLUMNS: "holds a joint model of all columns, and this command needs a model of one: fit TABLE --target "
+    "NAME makes it (predict --target, report, explore, impute, query, sample and show take a joint model)",
+    Subject.NUMBER: "predicts a number, and this command needs a classifier; posteriori predict, explain, "
+    "evaluate, report and show take it",
+}
 
 
-def _mixture_instead(path: Path) -> UserError:
-    return UserError(f"{str(path)!r} holds a mixture, which has no classes; this command needs a classifier")
-
-
-def _joint_instead(path: Path) -> UserError:
-    return UserError(
-        f"{str(path)!r} holds a joint model of all columns, and this command needs a model of one: fit TABLE --target "
-        "NAME makes it (predict --target, report, explore, impute, query, sample and show take a joint model)"
-    )
-
-
-def _number_instead(path: Path) -> UserError:
-    return UserError(
-        f"{str(path)!r} predicts a number, and this command needs a classifier; posteriori predict, explain, "
-        "evaluate, report and show take it"
-    )
+def _instead(path: Path, subject: Subject) -> UserError:
+    """Return the error that a file holds a model which answers about something else."""
+    return UserError(f"{str(path)!r} {_INSTEAD[subject]}")
 
 
 def _require_file(path: Path) -> None:
@@ -241,7 +132,7 @@ def _require_file(path: Path) -> None:
             raise UserError(f"{str(path)!r} is a table, and the model comes first: give the file that fit saved")
 
 
-def read_for(estimator: GenerativeEstimator | Regressor, path: Path, target: str | None = None) -> pl.DataFrame:
+def read_for(estimator: Estimator, path: Path, target: str | None = None) -> pl.DataFrame:
     """Read a table with the column types of the training rows of a model, including its target."""
     from posteriori.classifiers.training_record import record_of
 
@@ -251,9 +142,7 @@ def read_for(estimator: GenerativeEstimator | Regressor, path: Path, target: str
     return read_frame(path, estimator.schema_, dataclasses.replace(labels, name=name) if name else None, name)
 
 
-def with_cut_target(
-    frame: pl.DataFrame, estimator: GenerativeEstimator | Regressor, target: str | None
-) -> pl.DataFrame:
+def with_cut_target(frame: pl.DataFrame, estimator: Estimator, target: str | None) -> pl.DataFrame:
     """Return a table whose numeric target is the classes that it was cut into in training."""
     from posteriori.classifiers.training_record import record_of
 

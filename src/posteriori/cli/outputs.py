@@ -201,19 +201,20 @@ def _model_in(path: Path) -> Any:
     return load(path) if path.suffix == MODEL else read_network(path)
 
 
-def _named(found: Any) -> str:
+def _named(model: Any) -> str:
     """Return the kind of a model, and the target of a classifier."""
-    from posteriori.classifiers import ChowLiuTree, JointModel, MixtureModel
-    from posteriori.networks import BayesianNetwork
+    from posteriori.model.answer import Subject
 
+    name = type(model).__name__
     kinds = {
-        BayesianNetwork: "a Bayesian network",
-        MixtureModel: "a mixture of clusters",
-        ChowLiuTree: "a tree",
-        JointModel: "a joint model of all columns",
+        Subject.VARIABLES: "a Bayesian network",
+        Subject.COMPONENT: "a mixture of clusters",
+        Subject.COLUMNS: "a joint model of all columns",
     }
-    for kind, name in kinds.items():
-        if isinstance(found, kind):
-            return name
-    target, name = found.schema_.target, type(found).__name__
+    kind = kinds.get(getattr(model, "subject", Subject.CLASS))  # an imputer has none
+    if name == "ChowLiuTree":
+        kind = "a tree"
+    if kind is not None:
+        return kind
+    target = model.schema_.target
     return f"a classifier ({name})" if target is None else f"the model of the target {target!r} ({name})"

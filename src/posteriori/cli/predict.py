@@ -15,7 +15,7 @@ import typer
 from posteriori.cli.files import csv_text_of, is_spreadsheet, open_as_written, write_out, writer_of, writes_text
 from posteriori.cli.lists import COST, Order, Predicting, list_of, order_of, reasons_of_rows, row_column, with_reserved
 from posteriori.cli.messages import UserError, as_user_errors, progress_bar
-from posteriori.cli.models import joint_model_in, load_posterior_or_regressor, scan_for
+from posteriori.cli.models import holds_joint_model, load, load_posterior, scan_for
 from posteriori.cli.options import (
     Force,
     Method,
@@ -30,13 +30,11 @@ from posteriori.cli.options import (
 )
 from posteriori.cli.outputs import Output, output_at
 from posteriori.cli.records import CLASSES, JOINT, NUMBERS, ONE_COLUMN, For, refuse_unfit
+from posteriori.model.answer import Subject
 
 if TYPE_CHECKING:
-    from posteriori.classifiers import JointModel
-    from posteriori.classifiers.generative_regressor import Regressor
     from posteriori.reading import Scan
     from posteriori.scoring.decisions import Decision
-    from posteriori.scoring.fitted import FittedPosterior
     from posteriori.support.typing import Array
     from posteriori.tables import Column
 
@@ -229,15 +227,26 @@ class _Predicted:
 
 
 def _predictor_of(
-    fitted: FittedPosterior | Regressor, asked: _Predicted, kind: For, limit: Array | None = None
+    fitted: Any, asked: _Predicted, kind: For, limit: Array | None = None
 ) -> tuple[Predicting, Column | None]:
-    """Return the predictor of a model of one column, or of a pool in a joint one, and the column of classes."""
-    from posteriori.scoring.files import ResultColumns, RowPredictor
-    from posteriori.scoring.fitted import FittedPosterior
+    """Return the predictor of a model of one column, or of a pool in a joint one, and the column of classes.
 
-    if isinstance(fitted, FittedPosterior):
-        refuse_unfit([asked], {kind, _BY_POOL, CLASSES, *([] if limit is None else [_SETS])})
-        labels: list[Any] = fitted.labels  # type: ignore[assignment]  # a regressor with labels does not exist
+    Classes are predicted by the `FittedPosterior` of a model, and numbers by the model.
+    """
+    from posteriori.scoring.files import ResultColumns, RowPredictor
+
+    if getattr(fitted, "subject", Subject.CLASS) is not Subject.NUMBER:
+        refuse_unfit(
+            [asked],
+            {
+                kind,
+                _BY_POOL,
+                CLASSES,
+                *([] if limit is None else [_SETS]),
+                *([NUMBERS] if fitted.meaning.is_ordered else []),
+            },
+        )
+        labels = fitted.labels
         decision = asked.decision(labels)
         wanted = ResultColumns(
             asked.proba or asked.sort is not None, _levels(None, asked.quantiles), asked.strangeness, decision, limit
@@ -263,13 +272,11 @@ def _predictor_of(
 
 def _held_out_predictor(path: Path, tables: Sequence[str], asked: _Predicted) -> tuple[Predicting, Column | None]:
     """Return the predictor of a model whose held-out predictions or other class shares are asked for."""
-    from posteriori.classifiers.deciding import Decides
-    from posteriori.cli.models import load_of_any_target
     from posteriori.cli.unlabelled import with_priors
 
-    model = load_of_any_target(path)
-    if not isinstance(model, Decides):
-        return _predictor_of(load_posterior_or_regressor(path), asked, ONE_COLUMN)
+    model = load(path, Subject.CLASS, Subject.COMPONENT, Subject.NUMBER)
+    if not hasattr(model, "with_priors"):
+        return _predictor_of(load_posterior(path), asked, ONE_COLUMN)
     if asked.priors is not None:
         model = with_priors(model, asked.priors, tables)
     limit = None
@@ -279,7 +286,7 @@ def _held_out_predictor(path: Path, tables: Sequence[str], asked: _Predicted) ->
     return _predictor_of(model.fitted_.predictor, asked, ONE_COLUMN, limit)
 
 
-def _joint_predictor(model: JointModel, asked: _Predicted, path: Path) -> tuple[Predicting, Column | None]:
+def _joint_predictor(model: Any, asked: _Predicted, path: Path) -> tuple[Predicting, Column | None]:
     """Return the predictor of one column by a joint model, or by a pool that its file holds.
 
     Raises
@@ -288,7 +295,6 @@ def _joint_predictor(model: JointModel, asked: _Predicted, path: Path) -> tuple[
         No column is named, or one that the model does not have, or there is no pool of it.
     """
     from posteriori.classifiers.estimator import estimator_of
-    from posteriori.classifiers.generative_regressor import Regressor
     from posteriori.facts.joint import columns_of, value_of
     from posteriori.scoring.files import ResultColumns
     from posteriori.support.formatting import listed
@@ -309,7 +315,7 @@ def _joint_predictor(model: JointModel, asked: _Predicted, path: Path) -> tuple[
                 f"--targets {shlex.quote(column)}"
             )
         pool = estimator_of(value.pools[column])
-        return _predictor_of(pool if isinstance(pool, Regressor) else pool.fitted_.predictor, asked, JOINT)
+        return _predictor_of(pool if pool.subject is Subject.NUMBER else pool.fitted_.predictor, asked, JOINT)
     is_number = column in [value.schema.names[j] for j in value.law.grids]
     refuse_unfit([asked], {JOINT, NUMBERS, _SETS} if is_number else {JOINT, CLASSES})
     labels = None if is_number else model.categories(column)
@@ -352,13 +358,12 @@ def predict(
     if asked.append and asked.with_columns:
         raise UserError("--append writes all columns, and --with some of them; remove one of the options")
     asked.check()
-    joint = joint_model_in(model)
-    if joint is not None:
-        made, target = _joint_predictor(joint, asked, model)
+    if holds_joint_model(model):
+        made, target = _joint_predictor(load(model, Subject.COLUMNS), asked, model)
     elif asked.priors is not None or asked.coverage is not None:
         made, target = _held_out_predictor(model, table, asked)
     else:
-        made, target = _predictor_of(load_posterior_or_regressor(model), asked, ONE_COLUMN)
+        made, target = _predictor_of(load_posterior(model), asked, ONE_COLUMN)
     if asked.outside:
         with as_user_errors():
             made = replace(made, predictor=made.predictor.with_outside())

@@ -14,15 +14,14 @@ import typer
 from posteriori.cli.comparison import picture_at
 from posteriori.cli.expressions import parse_question
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.models import askable_model_in
+from posteriori.cli.models import read_model
 from posteriori.cli.network import ENDINGS, MaxTableSize, Tolerance, asking, load_network, state_of
 from posteriori.cli.options import AsJson, DrawSeed, Force
 from posteriori.cli.records import For, refuse_unfit
+from posteriori.model.answer import Subject
 
 if TYPE_CHECKING:
-    from posteriori.classifiers import JointModel
-    from posteriori.classifiers.estimator import OneModel
-    from posteriori.networks import BayesianNetwork, MostProbable
+    from posteriori.networks import BayesianNetwork
     from posteriori.networks.inference.distributions import Distribution
 
 _ALL = "P(*)"
@@ -107,9 +106,9 @@ def query(
 
         posteriori query penguins.joint.posteriori "P(sex | species = Adelie, body_mass_g > 4000)"
     """
-    if (joint := askable_model_in(network)) is not None:
+    if (model := _model_of_rows(network)) is not None:
         refuse_unfit([options], ())
-        _answer_jointly(joint, network, question, as_json)
+        _answer_jointly(model, network, question, as_json)
         return
     asked, picture = parse_question(question), options.picture
     everything = list(asked.asked) == ["*"]
@@ -150,24 +149,34 @@ def query(
         found["why"] = trails
     if picture is not None:
         found["picture"] = str(picture)
+    from posteriori.cli import answer_page, tables
+
     if as_json:
-        from posteriori.cli.tables import print_json
-
-        print_json(found)
+        tables.print_json(found)
         return
-    _print_answer(found, asked.is_event)
-    _print_more(best, trails, picture)
+    answer_page.print_network_answer(found, asked.is_event)
+    answer_page.print_more(best, trails, picture)
 
 
-def _answer_jointly(model: JointModel | OneModel, path: Path, question: str, as_json: bool) -> None:
+def _model_of_rows(path: Path) -> Any:
+    """Return the model in a file if it is of rows and answers about any column; None otherwise."""
+    from posteriori.model_files import is_model_file
+
+    if not path.is_file() or not is_model_file(path):
+        return None
+    model = read_model(path)
+    return model if model.subject is not Subject.VARIABLES and hasattr(model, "query") else None
+
+
+def _answer_jointly(model: Any, path: Path, question: str, as_json: bool) -> None:
     """Print the answer of a joint model, a classifier or a mixture."""
-    from posteriori.cli import joint_pages, tables
+    from posteriori.cli import answer_page, tables
     from posteriori.facts.joint import joint_answer
 
     with as_user_errors():
         answer = joint_answer(model, question)
     found = {"command": "query", "model": str(path), "question": question, **answer}
-    (tables.print_json if as_json else joint_pages.print_answer)(found)
+    (tables.print_json if as_json else answer_page.print_answer)(found)
 
 
 def _trails(net: BayesianNetwork, target: str, known: Sequence[str]) -> list[str]:
@@ -209,51 +218,3 @@ def _cells(answer: Distribution) -> Iterator[tuple[dict[str, Any], float, float 
     errors = [None] * len(probabilities) if answer.standard_errors is None else answer.standard_errors.ravel().tolist()
     for states, p, error in zip(itertools.product(*answer.states.values()), probabilities, errors, strict=True):
         yield dict(zip(answer.states, states, strict=True)), p, error
-
-
-def _print_answer(found: dict[str, Any], is_event: bool) -> None:
-    from posteriori.cli.tables import console, label_text, new_table, print_table
-    from posteriori.support.formatting import number
-
-    out = console()
-    if "density" in found:
-        out.print(found["density"])
-        return
-    if "marginals" in found:
-        table = new_table("variable", "state", "probability", left=2)
-        for name, states in found["marginals"].items():
-            for position, (state, p) in enumerate(states.items()):
-                table.add_row("" if position else label_text(name), label_text(state), f"{p:.6f}")
-        out.print(found["question"])
-        print_table(out, table)
-        return
-    sampled = found["method"] == "sampling"
-    if is_event:
-        (cell,) = found["answer"]
-        error = f" ± {number(cell['standard_error'])}" if sampled else ""
-        out.print(f"{found['question']} = {number(cell['probability'], 6)}{error}")
-        return
-    names = list(found["answer"][0]["states"])
-    headers = [*map(label_text, names), "probability", *(["standard error"] if sampled else [])]
-    table = new_table(*headers, left=len(names))
-    for cell in found["answer"]:
-        extra = [number(cell["standard_error"])] if sampled else []
-        table.add_row(*map(label_text, cell["states"].values()), f"{cell['probability']:.6f}", *extra)
-    out.print(found["question"])
-    print_table(out, table)
-
-
-def _print_more(best: MostProbable | None, trails: list[str], picture: Path | None) -> None:
-    from posteriori.cli.tables import console, label_text, new_table, print_table
-
-    out = console()
-    if best is not None:
-        table = new_table("variable", "most probable state", left=2)
-        for name, state in best.states.items():
-            table.add_row(label_text(name), label_text(state))
-        print_table(out, table)
-        out.print(f"probability of all together: {best.probability:.6g}")
-    for trail in trails:
-        out.print(trail)
-    if picture is not None:
-        out.print(f"drawn in {picture}")

@@ -11,24 +11,17 @@ import typer
 
 from posteriori.cli.files import STDIN, names_table, page_beside, read_frame
 from posteriori.cli.messages import UserError, as_user_errors, warn
-from posteriori.cli.models import (
-    align,
-    joint_model_in,
-    load_classifier_or_regressor,
-    load_model,
-    read_for,
-    with_cut_target,
-)
+from posteriori.cli.models import align, load, read_for, with_cut_target
 from posteriori.cli.options import ColumnOfTruth, Force, ModelPath, PageTitle, Positive, TablePath
 from posteriori.cli.outputs import Output, output_at
 from posteriori.cli.records import CLASSES, JOINT, NUMBERS, ONE_COLUMN, refuse_unfit
 from posteriori.cli.targets import check_column, labelled_rows
+from posteriori.model.answer import Subject
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.classifiers import GenerativeEstimator, JointModel
-    from posteriori.classifiers.generative_regressor import Regressor
+    from posteriori.classifiers.estimator import Estimator
     from posteriori.model_selection import HeldOut
 
 
@@ -97,21 +90,22 @@ def report(
 
         posteriori report penguins.posteriori penguins.csv -o page.html
     """
-    target, against, positive = asked.target, asked.against, asked.positive
     path = page_beside(model, ".report.html") if asked.output is None else asked.output
-    place = report_at(path, [table, *([] if against is None else [against])], model, force)
-    if (joint := joint_model_in(model)) is not None:
-        refuse_unfit([asked], {JOINT})
-        _report_on_all(joint, table, path, place, title)
-        return
-    estimator = load_classifier_or_regressor(model)
-    from posteriori.classifiers.generative_regressor import Regressor
+    place = report_at(path, [table, *([] if asked.against is None else [asked.against])], model, force)
+    loaded = load(model, Subject.CLASS, Subject.NUMBER, Subject.COLUMNS)
+    kinds, write = {
+        Subject.CLASS: ({ONE_COLUMN, CLASSES}, _report_on_classes),
+        Subject.NUMBER: ({ONE_COLUMN, NUMBERS}, _report_on_numbers),
+        Subject.COLUMNS: ({JOINT}, _report_on_all),
+    }[loaded.subject]
+    refuse_unfit([asked], kinds)
+    write(loaded, table, asked, place, title)
+    print(f"wrote {path}")
 
-    if isinstance(estimator, Regressor):
-        refuse_unfit([asked], {ONE_COLUMN, NUMBERS})
-        _report_on_numbers(estimator, table, target, path, place, title)
-        return
-    other = load_model(against) if against is not None and _holds_model(against) else None
+
+def _report_on_classes(estimator: Estimator, table: Path, asked: _Reported, place: Output, title: str | None) -> None:
+    target, against, positive = asked.target, asked.against, asked.positive
+    other = load(against, Subject.CLASS) if against is not None and _holds_model(against) else None
     models = [estimator] if other is None else [estimator, other]
     target = target or estimator.schema_.target
     frame = _read(models, table, target)
@@ -141,39 +135,35 @@ def report(
             estimator,
             frame,
             target if target in frame.columns else None,
-            path,
+            place.path,
             out_of_fold=predictions,
             against=compared,
             explorer=asked.explorer,
             positive=positive,
             title=title or f"{target or 'classes'} in {table.name}" + (f" against {against.name}" if against else ""),
         )
-    print(f"wrote {path}")
 
 
-def _report_on_numbers(
-    estimator: Regressor, table: Path, target: str | None, path: Path, place: Any, title: str | None
-) -> None:
+def _report_on_numbers(model: Any, table: Path, asked: _Reported, place: Output, title: str | None) -> None:
     from posteriori import reporting
 
-    name = target or estimator.target_.name
-    frame = read_for(estimator, table, name)
+    name = asked.target or model.target_.name
+    frame = read_for(model, table, name)
     check_column(name, frame.schema, table.name, "a report compares predictions with the true numbers")
     with as_user_errors(), place.writing():
-        reporting.report(estimator, frame, name, path, title=title or f"{name} in {table.name}")
-    print(f"wrote {path}")
+        reporting.report(model, frame, name, place.path, title=title or f"{name} in {table.name}")
 
 
-def _report_on_all(model: JointModel, table: Path, path: Path, place: Output, title: str | None) -> None:
+def _report_on_all(model: Any, table: Path, asked: _Reported, place: Output, title: str | None) -> None:
+    del asked
     from posteriori import reporting
 
     frame = align(read_frame(table, model.schema_), model.schema_)
     with as_user_errors(), place.writing():
-        reporting.report(model, frame, None, path, title=title or f"The columns of {table.name}")
-    print(f"wrote {path}")
+        reporting.report(model, frame, None, place.path, title=title or f"The columns of {table.name}")
 
 
-def _judged(estimator: GenerativeEstimator, frame: pl.DataFrame, target: Any) -> tuple[pl.DataFrame, Any]:
+def _judged(estimator: Estimator, frame: pl.DataFrame, target: Any) -> tuple[pl.DataFrame, Any]:
     """Return the rows that are judged, and their predictions: out-of-fold where fit has kept them."""
     import numpy as np
 
@@ -197,7 +187,7 @@ def _holds_model(path: Path) -> bool:
     return str(path) != STDIN and not names_table(path)
 
 
-def _columns_of(estimator: GenerativeEstimator, frame: pl.DataFrame) -> pl.DataFrame:
+def _columns_of(estimator: Estimator, frame: pl.DataFrame) -> pl.DataFrame:
     from posteriori.tables.polars import exactly
 
     if not estimator.schema_.named:
@@ -205,7 +195,7 @@ def _columns_of(estimator: GenerativeEstimator, frame: pl.DataFrame) -> pl.DataF
     return frame.select(exactly(*(name for name in frame.columns if name in estimator.schema_.given)))
 
 
-def _read(models: Sequence[GenerativeEstimator], path: Path, target: str | None) -> pl.DataFrame:
+def _read(models: Sequence[Estimator], path: Path, target: str | None) -> pl.DataFrame:
     """Read the columns of the models and the target, if the table has it, with a numeric target cut as in training."""
     estimator = models[0]
     frame = with_cut_target(read_for(estimator, path, target), estimator, target)

@@ -10,7 +10,7 @@ import typer
 
 from posteriori.cli.files import read_frame
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.models import align, joint_model_in, load_model
+from posteriori.cli.models import align, holds_joint_model, load
 from posteriori.cli.options import DrawSeed, Force, ModelPath, OutputTable, RowCount
 from posteriori.cli.outputs import table_at
 from posteriori.model.answer import Subject
@@ -71,33 +71,26 @@ def sample(
         posteriori sample penguins.posteriori -n 5 --seed 1
     """
     write = table_at(output, [model, *(one for one in (no_copies, compare) if one is not None)], force)
-    joint = joint_model_in(model)
-    if joint is not None:
-        from posteriori.facts.joint import value_of
+    is_joint = holds_joint_model(model)
+    for option, is_stated in {"--no-copies": no_copies is not None, "--given": bool(given)}.items():
+        if is_stated and not is_joint:
+            raise UserError(f"{option} is for joint models, which fit makes without --target; leave it out, or fit one")
+    loaded = load(model, Subject.CLASS, Subject.COMPONENT, Subject.COLUMNS)
+    schema, options = loaded.schema_, {"random_state": seed, "respect_ranges": not ignore_ranges}
+    if is_joint:
         from posteriori.joint.questions import read_findings
 
         with as_user_errors():
-            findings = read_findings(given, value_of(joint).law) if given.strip() else {}
-            schema = value_of(joint).schema
+            findings = read_findings(given, loaded.fitted_.law) if given.strip() else {}
             known = False if no_copies is None else align(read_frame(no_copies, schema), schema)
-            table = joint.sample(rows, findings, random_state=seed, no_copies=known, respect_ranges=not ignore_ranges)
-            drawn = _as_frame(table, schema.given)
-        write(drawn)
-        _compare(drawn, compare, schema)
-        return
-    for option, is_stated in {"--no-copies": no_copies is not None, "--given": bool(given)}.items():
-        if is_stated:
-            raise UserError(f"{option} is for joint models, which fit makes without --target; leave it out, or fit one")
-    estimator = load_model(model, mixtures=True)
+            drawn = _as_frame(loaded.sample(rows, findings, no_copies=known, **options), schema.given)
+    else:
+        import polars as pl
 
-    import polars as pl
-
-    with as_user_errors():
-        X, y = estimator.sample(rows, random_state=seed, respect_ranges=not ignore_ranges)
-    schema = estimator.schema_
-    unnamed = "class" if estimator.subject is Subject.CLASS else "component"
-    target = schema.target if schema.target is not None else unnamed
-    drawn = _as_frame(X, schema.given).with_columns(pl.Series(target, y.tolist()))
+        with as_user_errors():
+            X, y = loaded.sample(rows, **options)
+        target = loaded.subject.value if schema.target is None else schema.target
+        drawn = _as_frame(X, schema.given).with_columns(pl.Series(target, y.tolist()))
     write(drawn)
     _compare(drawn, compare, schema)
 

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from posteriori.cli.models import joint_model_in, load_of_any_target
+from typing import TYPE_CHECKING
+
+from posteriori.cli.models import load
 from posteriori.cli.options import AsJson, ModelPath
+from posteriori.model.answer import Subject
+
+if TYPE_CHECKING:
+    from posteriori.classifiers.estimator import Estimator
+    from posteriori.facts.model import Facts
 
 
 def show(model: ModelPath, as_json: AsJson = False) -> None:
@@ -13,31 +20,22 @@ def show(model: ModelPath, as_json: AsJson = False) -> None:
 
         posteriori show penguins.posteriori
     """
-    joint = joint_model_in(model)
-    if joint is not None:
-        from posteriori.cli import joint_pages, tables
-        from posteriori.facts.joint import joint_facts
+    loaded = load(model, Subject.CLASS, Subject.COMPONENT, Subject.NUMBER, Subject.COLUMNS)
 
-        of_joint = {"command": "show", **joint_facts(joint)}
-        (tables.print_json if as_json else joint_pages.print_joint)(of_joint)
-        return
-    loaded = load_of_any_target(model)
+    from posteriori.cli import model_page, tables
+    from posteriori.facts.joint import joint_facts
+    from posteriori.facts.numbers import regressor_facts
 
-    from posteriori.classifiers.generative_regressor import Regressor
+    facts_of, print_page = {
+        Subject.COLUMNS: (joint_facts, model_page.print_joint),
+        Subject.NUMBER: (regressor_facts, model_page.print_regressor),
+    }.get(loaded.subject, (_facts_of_classes, model_page.print_classes))
+    facts = {"command": "show", **facts_of(loaded)}
+    (tables.print_json if as_json else print_page)(facts)
 
-    if isinstance(loaded, Regressor):
-        from posteriori.cli import number_pages, tables
-        from posteriori.facts.numbers import regressor_facts
 
-        of_regressor = {"command": "show", **regressor_facts(loaded)}
-        (tables.print_json if as_json else number_pages.print_regressor)(of_regressor)
-        return
-    estimator = loaded
-
+def _facts_of_classes(estimator: Estimator) -> Facts:
     from posteriori.classifiers.training_record import record_of
-    from posteriori.cli import pages, tables
     from posteriori.facts.model import model_facts
 
-    found = {"command": "show", **model_facts(estimator), "alerts": record_of(estimator).alerts or []}
-    page = pages.print_pool if "members" in found else pages.print_model
-    (tables.print_json if as_json else page)(found)
+    return {**model_facts(estimator), "alerts": record_of(estimator).alerts or []}

@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.table import Column, Table
 
 from posteriori.cli.consoles import SafeConsole
-from posteriori.model_selection.measures import MEASURES
-from posteriori.support.formatting import cell_text, count, escaped, listed, plural, probability, shortened
+from posteriori.model_selection.measures import MEASURES, OF_NUMBERS
+from posteriori.support.formatting import cell_text, count, escaped, listed, number, plural, probability, shortened
 
 if TYPE_CHECKING:
     from posteriori.facts.model import Facts
@@ -27,6 +27,7 @@ _NARROWEST = 60  # columns; on a narrower terminal the lines wrap
 NAME = 32  # characters of a name
 _SHORTEST_NAME = 8  # where a table is too wide
 _MOST_ALERTS = 10  # columns
+UNITS = "CRPS, RMSE, MAE and width are in units of the target; coverage and width are of 90% intervals\n"
 
 
 class _Console(SafeConsole):
@@ -225,6 +226,19 @@ def score_cells(scores: Facts, measures: Sequence[str], certain: int = 2) -> lis
     return [MEASURES[name].text(scores[name], error) for name, error in zip(measures, errors, strict=True)]
 
 
+def print_members(out: Console, models: Sequence[Facts]) -> None:
+    """Print a line for each member of a pool, with its weight, and one for the pool; or one for each model."""
+    of_pool = any("weight" in one for one in models)
+    head = ["member", "weight"] if of_pool else ["model"]
+    table = new_table(*head, *score_heads(OF_NUMBERS))
+    for one in models:
+        name = one["member"]
+        weight = [] if not of_pool else [""] if name == "pool" else [f"{one['weight']:.2f}"]
+        table.add_row(name, *weight, *score_cells(one, OF_NUMBERS))
+    print_table(out, table)
+    out.print(UNITS)
+
+
 def print_candidates(out: Console, candidates: Sequence[Facts], verdict: str) -> None:
     """Print the cross-validated scores and weights of the candidates of a pool, and which models these are."""
     table = new_table("candidate", "log-loss (nats)", "accuracy", "weight")
@@ -249,21 +263,41 @@ def print_information(out: Console, facts: Facts) -> None:
     named = [(label_text(one["feature"]), one) for one in facts["information"]]
     named += [(group_text(one["features"]), one) for one in facts["information_of_groups"]]
     named.sort(key=lambda pair: -pair[1]["nats"])
-    table = new_table("feature importance", "nats lost without it", "")
-    table.columns[0].max_width = NAME
-    table.columns[2].justify = "left"
-    greatest = max((one["nats"] for _, one in named), default=0.0)
-    for name, one in named[:MOST_FEATURES]:
-        table.add_row(name, f"{one['nats']:.4f} ± {one['standard_error']:.4f}", bar(one["nats"], greatest))
-    print_rows(out, table)
-    if len(named) > MOST_FEATURES:
-        out.print(f"and {plural(len(named) - MOST_FEATURES, 'more feature')}")
+    lost = [(name, one["nats"], f"{one['nats']:.4f} ± {one['standard_error']:.4f}") for name, one in named]
+    _print_importance(out, "nats lost without it", lost, NAME)
     rows = f"{measured['rows']:,}"
     where = f"on {rows} held-out rows" if measured["held_out"] else f"expected by the model, over {rows} rows it drew"
     out.print(f"log-loss added when the column is unknown, {where}")
     if facts["information_of_groups"]:
         out.print("columns that say the same may lose little each; beside them is what all of them lose together")
     out.print()
+
+
+def print_number_importance(out: Console, facts: Facts) -> None:
+    """Print the feature importance of a regressor with standard errors, the greatest first; nothing of one model."""
+    if "importance" not in facts:
+        return
+    added = [
+        (label_text(one["feature"]), one["crps"], f"{number(one['crps'], 4)} ± {number(one['standard_error'], 2)}")
+        for one in facts["importance"]
+    ]
+    _print_importance(out, "CRPS added without it", added)
+    out.print(f"CRPS added when the column is unknown, on {facts['importance_rows']['rows']:,} held-out rows\n")
+
+
+def _print_importance(
+    out: Console, measure: str, entries: Sequence[tuple[str, float, str]], widest: int | None = None
+) -> None:
+    """Print the first features: name, value, and the value as text."""
+    table = new_table("feature importance", measure, "")
+    table.columns[0].max_width = widest
+    table.columns[2].justify = "left"
+    greatest = max((value for _, value, _ in entries), default=0.0)
+    for name, value, text in entries[:MOST_FEATURES]:
+        table.add_row(name, text, bar(value, greatest))
+    print_rows(out, table)
+    if len(entries) > MOST_FEATURES:
+        out.print(f"and {plural(len(entries) - MOST_FEATURES, 'more feature')}")
 
 
 def print_parameter_count(out: Console, facts: Facts) -> None:

@@ -9,15 +9,16 @@ import typer
 
 from posteriori.cli.files import page_beside
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.models import load_model, read_for, with_cut_target
+from posteriori.cli.models import load, read_for, with_cut_target
 from posteriori.cli.options import AsJson, ModelPath
 from posteriori.cli.outputs import check_place
 from posteriori.cli.report import report_at
+from posteriori.model.answer import Subject
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from posteriori.classifiers import GenerativeEstimator
+    from posteriori.classifiers.estimator import Estimator
     from posteriori.watching import Monitor
 
 ALARM = 3  # exit code
@@ -70,7 +71,7 @@ def watch(
     check_place(place, inputs, [output])
     if output is not None:
         report_at(output, inputs, model, True)
-    estimator = load_model(model)
+    estimator = load(model, Subject.CLASS)
     target = target or estimator.schema_.target
     if place.exists():
         monitor = _continued(place, estimator, reference, false_alarms)
@@ -106,7 +107,7 @@ def watch(
         raise typer.Exit(ALARM)
 
 
-def _read(estimator: GenerativeEstimator, path: Path, target: str | None) -> pl.DataFrame:
+def _read(estimator: Estimator, path: Path, target: str | None) -> pl.DataFrame:
     """Read the columns of the model and the target, as far as the table has them."""
     frame = with_cut_target(read_for(estimator, path, target), estimator, target)
     if not estimator.schema_.named:
@@ -116,9 +117,7 @@ def _read(estimator: GenerativeEstimator, path: Path, target: str | None) -> pl.
     return frame.select(exactly(*(name for name in frame.columns if name in (*estimator.schema_.given, target))))
 
 
-def _continued(
-    place: Path, estimator: GenerativeEstimator, reference: Path | None, false_alarms: float | None
-) -> Monitor:
+def _continued(place: Path, estimator: Estimator, reference: Path | None, false_alarms: float | None) -> Monitor:
     for option, given in (("--reference", reference), ("--false-alarms", false_alarms)):
         if given is not None:
             raise UserError(
@@ -132,7 +131,7 @@ def _continued(
 
 
 def _started(
-    place: Path, estimator: GenerativeEstimator, reference: Path | None, target: str | None, false_alarms: float | None
+    place: Path, estimator: Estimator, reference: Path | None, target: str | None, false_alarms: float | None
 ) -> Monitor:
     if reference is None:
         raise UserError(

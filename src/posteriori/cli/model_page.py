@@ -1,9 +1,10 @@
-"""The terminal pages of show: the parameters of a model, and the members of a pool."""
+"""The terminal pages of show and cluster: the parameters of a model, and the members of one that has several."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
@@ -18,17 +19,22 @@ from posteriori.cli.tables import (
     print_candidates,
     print_grid,
     print_information,
+    print_members,
+    print_number_importance,
     print_parameter_count,
     print_rows,
     print_sentences,
     print_table,
 )
 from posteriori.support.formatting import count, number, plural, probability
+from posteriori.tables import quote
 
 if TYPE_CHECKING:
     from posteriori.facts.model import Facts
 
 _MOST_CATEGORIES = 20
+_MOST_COLUMNS = 8  # of clusters
+_MOST_LINKS = 6
 
 
 def _print_head(facts: Facts) -> tuple[Console, str, list[str]]:
@@ -45,7 +51,12 @@ def _print_head(facts: Facts) -> tuple[Console, str, list[str]]:
     return out, target, [label_text(label) for label in facts["classes"]]
 
 
-def print_pool(facts: Facts) -> None:
+def print_classes(facts: Facts) -> None:
+    """Print what is known of a model of classes or of a mixture."""
+    (_print_pool if "members" in facts else _print_model)(facts)
+
+
+def _print_pool(facts: Facts) -> None:
     """Print the members, candidates and feature importance of a pool."""
     out, target, labels = _print_head(facts)
     values = [[probability(p) for p in facts["prior"]], [f"{b:+.4f}" for b in facts["bias"]]]
@@ -60,7 +71,7 @@ def print_pool(facts: Facts) -> None:
     print_alerts(out, facts["alerts"])
 
 
-def print_model(facts: Facts) -> None:
+def _print_model(facts: Facts) -> None:
     """Print the parameters of a model."""
     out, target, labels = _print_head(facts)
     parts = [label_text(one["name"]) for one in facts["components"]] if facts["components"] else labels
@@ -166,3 +177,112 @@ def _print_categories(out: Console, column: Facts, labels: Sequence[str]) -> Non
     names = [label_text(column["categories"][k]) for k in order]
     cells = [[probability(p) for p in table[:, k]] for k in order]
     print_grid(out, f"p({label_text(column['name'])} | class){note}", names, labels, cells)
+
+
+def print_regressor(facts: Facts) -> None:
+    """Print the members and the columns of a regressor."""
+    out = console()
+    out.print(f"{facts['model']} of {label_text(facts['target'])}, {count(facts['n_parameters'])} parameters")
+    out.print()
+    if facts["members"]:  # none after partial_fit and unlearn
+        print_sentences(out, facts["summary"])
+        out.print()
+        print_members(out, facts["members"])
+    table = new_table("column", "kind", left=2)
+    for column in facts["columns"]:
+        categories = f" of {column['n_categories']}" if "n_categories" in column else ""
+        table.add_row(label_text(column["name"]), column.get("reason", f"{column['kind']}{categories}"))
+    print_table(out, table)
+    print_number_importance(out, facts)
+
+
+def print_joint(facts: Facts) -> None:
+    """Print the members, columns and links of a joint model."""
+    out = console()
+    members = ", ".join(f"{one['member']} {one['weight']:.2f}" for one in facts["members"])
+    out.print(f"joint model of {plural(len(facts['columns']), 'column')}, {count(facts['n_parameters'])} parameters")
+    out.print(f"weights of the members: {members}")
+    out.print("tree: one Chow-Liu tree; trees: a mixture of several trees")
+    if facts["pools"]:
+        out.print(pools_of(facts))
+    out.print()
+    table = new_table("column", "kind", "values", left=3)
+    for column in facts["columns"]:
+        values = "" if "reason" in column else "no value"
+        if "n_categories" in column:
+            values = f"{column['n_categories']} categories"
+        elif "min" in column:
+            values = f"{number(column['min'], 6)} to {number(column['max'], 6)}"
+        kind = f"ignored: {column['reason']}" if "reason" in column else column["kind"]
+        table.add_row(label_text(column["name"]), kind, values)
+    print_table(out, table)
+    print_links(out, facts["links"], details=True)
+
+
+def print_links(out: Console, links: Sequence[Facts], details: bool) -> None:
+    """Print the pairs of columns that depend on each other most."""
+    if not links:
+        out.print("No column depends on another one by more than chance.\n")
+        return
+    table = new_table("strongest links", "nats", "")
+    table.columns[2].justify = "left"
+    shown = links if details else links[:_MOST_LINKS]
+    for one in shown:
+        pair = " – ".join(map(label_text, one["columns"]))
+        table.add_row(pair, f"{one['nats']:.3f}", bar(one["nats"], links[0]["nats"], 16))
+    print_rows(out, table)
+    if len(shown) < len(links):
+        out.print(f"and {plural(len(links) - len(shown), 'more link')} (all with --details)")
+    out.print("mutual information of two columns: what knowing one of them adds about the other\n")
+
+
+def pools_of(facts: Facts) -> str:
+    """Return which pools a joint model holds, in words."""
+    return f"pools of single columns: {', '.join(map(label_text, facts['pools']))}"
+
+
+def print_clusters(facts: Facts) -> None:
+    """Print the candidates, and the clusters of the best one in their most informative columns."""
+    out = console()
+    columns = facts["columns"]
+    out.print(f"{facts['table']}: {facts['rows']:,} rows, {len(columns)} column{'s' if len(columns) > 1 else ''}\n")
+    table = new_table("k", "log-likelihood (nats)", "parameters", "BIC", "AIC", "")
+    for one in facts["candidates"]:
+        figures = (f"{one[key]:,.1f}" for key in ("bic", "aic"))
+        mark = "← lowest BIC" if one["best"] and len(facts["candidates"]) > 1 else ""
+        mark += "" if one["converged"] else " not converged"
+        table.add_row(str(one["k"]), f"{one['log_likelihood']:,.1f}", count(one["n_parameters"]), *figures, mark)
+    table.columns[-1].justify = "left"
+    print_table(out, table)
+    if facts["edge"] is not None:
+        out.print(f"{facts['edge']['message']}\n", soft_wrap=True)
+    if facts["taken_as_categories"]:
+        names = facts["taken_as_categories"]
+        which = f"{quote(names, len(names))} {'hold' if len(names) > 1 else 'holds'} only a few whole numbers"
+        again = shlex.quote(",".join(names))
+        out.print(f"{which}, which are taken as categories; --numeric {again} makes them numbers\n", soft_wrap=True)
+    labels = [str(one["component"]) for one in facts["clusters"]]
+    sizes = [
+        [f"{one['rows']:,}" for one in facts["clusters"]],
+        [f"{one['share']:.1%}" for one in facts["clusters"]],
+    ]
+    print_grid(out, "clusters", ["rows", "p(component)"], labels, sizes)
+    shown = columns[:_MOST_COLUMNS]
+    title = "mean ± standard deviation, or the most frequent category; the most informative column first"
+    print_grid(out, title, [label_text(one["name"]) for one in shown], labels, [_cells(one) for one in shown])
+    if len(columns) > len(shown):
+        out.print(f"and {len(columns) - len(shown)} more columns (all with --json)\n")
+    if facts["assigned"] is not None:
+        out.print(f"rows with their component written to {facts['assigned']}", soft_wrap=True)
+    out.print(f"saved to {facts['output']}", soft_wrap=True)
+
+
+def _cells(column: Facts) -> list[str]:
+    """Return mean and standard deviation, or the most frequent category, of a column in each cluster."""
+    if "probability" not in column:
+        spread = np.sqrt(column["variance"])
+        return [f"{number(mean)} ± {number(sd, 3)}" for mean, sd in zip(column["mean"], spread, strict=True)]
+    probability: Any = np.asarray(column["probability"])
+    if not probability.shape[1]:
+        return ["–"] * len(probability)
+    return [f"{label_text(column['categories'][k])} {row[k]:.0%}" for row in probability for k in [row.argmax()]]
