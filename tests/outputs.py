@@ -146,7 +146,7 @@ OUTPUTS = {
 
 
 def stated(name, subject, output):
-    """Return what the table says of a model and an output."""
+    """Return the entry of the table for a model and an output."""
     reasons = REASONS.get(output, {})
     return reasons.get(name, reasons.get(subject, YES))
 

@@ -1,4 +1,4 @@
-"""Answers: what probabilities of codes say of categories, ordered levels and numbers, in any subject."""
+"""Answers: probabilities of categories, ordered levels and numbers, of models of any subject."""
 
 import numpy as np
 import pandas as pd

@@ -57,7 +57,7 @@ class Estimator(BaseEstimator, ABC):
     """Keywords of other libraries, and what does the same here."""
 
     subject: ClassVar[Subject]
-    """What it answers about."""
+    """The kind of its answers."""
     reads_counts: ClassVar[bool] = False
     """Whether the model reads columns of counts; to others a sparse block is an error, except as members of a pool."""
     takes_two_values: ClassVar[bool] = True
@@ -157,7 +157,7 @@ class Estimator(BaseEstimator, ABC):
         return self._value.rows.source(X, self.n_jobs)
 
     def row_predictor(self, wanted: ResultColumns) -> RowPredictor:
-        """Return what predicts rows part by part, as files are written: see `posteriori.predict_to`."""
+        """Return the predictor of rows part by part, as files are written: see `posteriori.predict_to`."""
         value = cast("FittedClasses", self._value)
         return RowPredictor.of_answers(value.answer, value.meaning, self._source, value.schema, value.ranges, wanted)
 
@@ -208,7 +208,7 @@ class OfClasses(Estimator):
         return self._value.posterior
 
     def row_predictor(self, wanted: ResultColumns) -> RowPredictor:
-        """Return what predicts the class of rows part by part."""
+        """Return the predictor of the class of rows part by part."""
         return RowPredictor.of_classes(replace(self._value.predictor, n_jobs=self.n_jobs), wanted)
 
     @supports_partitions("log_density")

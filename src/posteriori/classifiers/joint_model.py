@@ -223,7 +223,7 @@ class JointModel(DensityMixin, Estimator):
         return Answer(column, meaning, probability)
 
     def row_predictor(self, wanted: ResultColumns, column: str | None = None) -> RowPredictor:
-        """Return what predicts a column of rows part by part, given their other columns, by the joint model."""
+        """Return the predictor of a column of rows part by part, given their other columns, by the joint model."""
         if column is None:
             raise ValueError("a joint model answers about any column; name one")
         value, law, j = self._value, self._value.law, self._column(column)

@@ -187,7 +187,7 @@ class FittedClasses(FittedValue):
 
         @property
         def language_note(self) -> str | None:
-            """What is left out of a pool for a language."""
+            """The sentence on candidates that a language leaves out of a pool."""
 
         @property
         def results(self) -> dict[str, list[Any]] | None:

@@ -216,7 +216,7 @@ def _split(cells: NumberCells, cuts: Array) -> NumberCells:
 
 
 def answer_of(column: Column, probability: Array, grid: NumberGrid | None) -> Answer:
-    """Return what the probabilities of the codes of a column mean: cells of numbers on a grid, or categories."""
+    """Return the probabilities of the codes of a column as an answer: cells of numbers on a grid, or categories."""
     if grid is not None:
         return Answer(column.name, grid.cells, grid.probability(probability))
     levels = list(column.order) or slice(None)

@@ -118,7 +118,7 @@ class Law:
         return np.concatenate(self.in_blocks(len(batch), of_rows))
 
     def answer(self, column: int, probability: Array) -> Answer:
-        """Return what the probabilities of the codes of a column mean: categories, or cells of numbers."""
+        """Return the probabilities of the codes of a column as an answer: categories, or cells of numbers."""
         return answer_of(self.schema.columns[column], probability, self.grids.get(column))
 
 

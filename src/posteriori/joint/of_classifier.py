@@ -294,7 +294,7 @@ class AskedModel:
         return _is_several(finding) and not is_class and not self.conditional(name).is_independent
 
     def answer_about(self, j: int, of_codes: Array) -> Answer:
-        """Return what the probabilities of the codes of a column mean: categories, or cells of numbers."""
+        """Return the probabilities of the codes of a column as an answer: categories, or cells of numbers."""
         return answer_of(self.schema.columns[j], of_codes, self.grids.get(j))
 
     def categories(self, j: int) -> list[Any]:

@@ -36,7 +36,7 @@ _MOST_KEPT = 1 << 23  # parameters of the models of all folds, 64 MB
 
 @dataclass(frozen=True)
 class GroupImportance:
-    """What is added to the mean loss without several columns at once.
+    """The increase of the mean loss without several columns at once.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class GroupImportance:
 
 @dataclass(frozen=True)
 class Importance:
-    """What is added to the mean loss of rows without each column: log-loss of classes, CRPS of numbers.
+    """The increase of the mean loss of rows without each column: log-loss of classes, CRPS of numbers.
 
     Its ``repr`` is a table, the most important column first.
 

@@ -1,4 +1,4 @@
-"""What a model answers about a column: probabilities of codes in each row, and what the codes mean."""
+"""The answer of a model about a column: probabilities of codes in each row, and what the codes mean."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from posteriori.tables.arrays import write_column
 
 @dataclass(frozen=True)
 class Categories:
-    """What codes mean that stand for categories: code k is label k; of ordered ones, from the lowest to the highest."""
+    """The meaning of codes that stand for categories: code k is label k; of ordered ones, from the lowest on."""
 
     labels: tuple[Any, ...]
     is_ordered: bool = False
@@ -55,7 +55,7 @@ Meaning = Categories | NumberCells
 
 
 class Subject(StrEnum):
-    """What a model answers about, and so which sentences and pages its answers have."""
+    """The kind of things that a model answers about, and so which sentences and pages its answers have."""
 
     CLASS = "class"
     NUMBER = "number"
@@ -134,7 +134,7 @@ class Answer:
 
     @property
     def mode(self) -> Array:
-        """What is most probable in each row, (n,): a label, or a number; None in a row that no class can produce."""
+        """The most probable label or number of each row, (n,); None in a row that no class can produce."""
         if self.is_number:
             return self.density.mode
         best = np.where(np.isnan(self.probability[:, 0]), 0, self.probability.argmax(axis=1))

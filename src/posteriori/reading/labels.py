@@ -109,7 +109,7 @@ class LabelColumn:
         if isinstance(self.table, LazyTable):
             return replace(self, table=self.table.cells(self.position), position=0).infer(holds_code)
         column = self.table.column(self.position, categorical=True)
-        are_cut = are_intervals(column.categories) and len(column.categories) > 2  # the order of two says nothing
+        are_cut = are_intervals(column.categories) and len(column.categories) > 2  # two have one order
         levels = column.categories if column.dtype == "ordered" or are_cut else ()
         if column.declared or column.kinds == {"booleans"}:
             column = self._observed(column)
