@@ -22,7 +22,6 @@ from posteriori.facts.model import (
     verdict_on_pool,
 )
 from posteriori.model_selection import in_words
-from posteriori.pool.value import FittedPool
 from posteriori.reading.file_frames import SAMPLED_ROWS
 from posteriori.reading.marks import is_mark
 from posteriori.reading.spellings import spelled_alike
@@ -228,8 +227,8 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Ju
         **information(estimator),
         "candidates": candidate_facts(value),
         "pool_verdict": verdict_on_pool(value),
-        "left_out": value.skipped if isinstance(value, FittedPool) else {},
-        "language_note": (value.language_note or "") if isinstance(value, FittedPool) else "",
+        "left_out": value.skipped,
+        "language_note": value.language_note or "",
         "positive": class_of_interest(estimator, judged.predictions),
         "summary": in_words.sentences(
             judged.predictions.figures, in_words.class_phrases(labels_of(estimator), schema.target)

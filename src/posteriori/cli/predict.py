@@ -263,7 +263,7 @@ def _predictor_of(
     def of_numbers(predictor: RowPredictor, n: int, label: Any) -> RowPredictor:
         from posteriori.facts.reasons import with_reasons_of_numbers
 
-        return with_reasons_of_numbers(fitted, predictor, n)
+        return with_reasons_of_numbers(fitted.fitted_, predictor, n)
 
     # Odd cells of a target that is known do not matter.
     predictor = fitted.row_predictor(ResultColumns(levels=_levels(asked.coverage, asked.quantiles)))

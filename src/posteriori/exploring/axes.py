@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.joint_model import JointModel
-from posteriori.classifiers.sum_regressors import AdditiveRegressor
 from posteriori.joint.findings import likelihoods_of
+from posteriori.joint.law import Law
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.plotting.reading import Scale
+from posteriori.regression.gaussian import FittedGaussian
 from posteriori.support.typing import Array
 
 _ENDS = 0.003  # the share of the rows beyond each end of the axis of the target
@@ -26,12 +26,11 @@ def width_of_axis(cells: Any, low: float, high: float, whole: bool) -> float | N
     return Scale.of(np.clip(numbers[~np.isnan(numbers)], low, high)).width
 
 
-def ranges_of_features(model: AdditiveRegressor) -> dict[str, list[Any]]:
+def ranges_of_features(value: FittedGaussian) -> dict[str, list[Any]]:
     """Return the lowest and the highest number, whether all are whole, and the width of a logarithmic axis, by column.
 
     They are those of the rows of the first fit, as far as the steps of the columns, which are at quantiles, show them.
     """
-    value = model._value
     found = {}
     for one in value.found.design.features.numbers:
         quantiles = np.array([one.lowest, *one.cuts, one.highest])
@@ -39,15 +38,14 @@ def ranges_of_features(model: AdditiveRegressor) -> dict[str, list[Any]]:
     return found
 
 
-def axis_of_target(model: AdditiveRegressor) -> list[Any]:
+def axis_of_target(value: FittedGaussian) -> list[Any]:
     """Return the range that nearly all rows of the first fit have, as `ranges_of_features` has those of columns."""
-    found = model._value.found
+    found = value.found
     return _axis(PredictiveDensity(found.cells, found.share[np.newaxis]))
 
 
-def axes_of_columns(model: JointModel) -> dict[str, list[Any]]:
+def axes_of_columns(law: Law) -> dict[str, list[Any]]:
     """Return the range that nearly all rows have of each column of numbers, in the same way."""
-    law = model._value.law
     alone = law.believe(likelihoods_of(law, {})).marginals()
     return {law.schema.names[j]: _axis(law.answer(j, alone[j]).density) for j in law.grids}
 

@@ -351,9 +351,9 @@ def explore(
         shown: dict[str, Any] = {"model": written, "title": title or model.name or "Bayesian network"}
     elif subject is Subject.NUMBER:
         shown = {"model": written, "title": title or f"{type(model).__name__}: predicting {written['target']}"}
-        shown |= {"ranges": ranges_of_features(model), "axis": axis_of_target(model)}
+        shown |= {"ranges": ranges_of_features(model.fitted_), "axis": axis_of_target(model.fitted_)}
     elif subject is Subject.COLUMNS:
-        shown = {"model": written, "title": title or "Joint model", "axes": axes_of_columns(model)}
+        shown = {"model": written, "title": title or "Joint model", "axes": axes_of_columns(model.fitted_.law)}
     else:
         named = type(model).__name__
         target = written["target"]

@@ -15,6 +15,7 @@ from posteriori.joint.counting import Probability
 from posteriori.joint.of_classifier import askable
 from posteriori.joint.questions import read_question
 from posteriori.joint.value import FittedJoint
+from posteriori.model.answer import Subject
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.scoring.files import probability_column
 from posteriori.support.checks import generator
@@ -25,7 +26,7 @@ _SHARE_HELD_OUT = 0.2
 _FEWEST_HELD_OUT = 10
 
 
-def value_of(model: JointModel) -> FittedJoint:
+def value_of(model: JointModel | OneModel) -> FittedJoint:
     """Return the fitted value of a joint model."""
     return cast(FittedJoint, model.fitted_)
 
@@ -134,7 +135,7 @@ def joint_answer(model: JointModel | OneModel, question: str) -> Facts:
     ValueError
         The question cannot be read, or what is known is impossible.
     """
-    columns = value_of(model).law if isinstance(model, JointModel) else askable(cast(Fitted, model.fitted_))
+    columns = value_of(model).law if model.subject is Subject.COLUMNS else askable(cast(Fitted, model.fitted_))
     read = read_question(question, columns)
     asked, given = read.asked, read.given
     answer = model.query(question)
@@ -163,7 +164,7 @@ def joint_answer(model: JointModel | OneModel, question: str) -> Facts:
 
 
 def _counts_rows(model: JointModel | OneModel) -> bool:
-    return isinstance(model, JointModel) and value_of(model).counted is not None
+    return model.subject is Subject.COLUMNS and value_of(model).counted is not None
 
 
 def density_facts(density: PredictiveDensity) -> Facts:

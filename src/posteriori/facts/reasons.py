@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from posteriori.classifiers.generative_regressor import Regressor
 from posteriori.explain import Explanation
 from posteriori.explain.of_rows import explanation_of_batch
 from posteriori.regression.explanation import parts_of
-from posteriori.regression.value import FittedRegression
+from posteriori.regression.value import FittedNumbers
 from posteriori.scoring.files import Part, RowPredictor
 from posteriori.scoring.fitted import FittedPosterior
 from posteriori.support.formatting import cell_text, shortened
@@ -75,9 +74,8 @@ def with_reasons_of_classes(
     return _widened(predictor, names, reasons, len(fitted.schema.columns) * fitted.posterior.n_scores)
 
 
-def with_reasons_of_numbers(estimator: Regressor, predictor: RowPredictor, n_reasons: int) -> RowPredictor:
+def with_reasons_of_numbers(value: FittedNumbers, predictor: RowPredictor, n_reasons: int) -> RowPredictor:
     """Return a predictor with the columns that move the mean of each row most, from the mean where nothing is known."""
-    value = cast(FittedRegression, estimator.fitted_)
     kept = list(value.schema.modelled)
 
     def reasons(batch: Batch, predicted: pl.Series) -> pl.DataFrame:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from posteriori.classifiers.generative_regressor import Regressor
-from posteriori.classifiers.sum_regressors import AdditiveRegressor
+from posteriori.classifiers.estimator import Estimator
 from posteriori.javascript.values import MOST_NUMBERS, written_array, written_column
 from posteriori.model_cost import require_affordable_export
 from posteriori.regression.features import Features
+from posteriori.regression.gaussian import FittedGaussian
 from posteriori.regression.least_squares import LeastSquares
 from posteriori.regression.locations import Locations
 from posteriori.regression.scales import Scale
 
 
-def written_regressor(model: Regressor) -> dict[str, Any]:
+def written_regressor(model: Estimator) -> dict[str, Any]:
     """Return a sum of functions of single columns, with the cells of its target.
 
     Raises
@@ -28,12 +28,14 @@ def written_regressor(model: Regressor) -> dict[str, Any]:
     sklearn.exceptions.NotFittedError
         The model is not fitted.
     """
-    if not isinstance(model, AdditiveRegressor):
+    design = getattr(getattr(model.fitted_, "found", None), "design", None)
+    if design is None or design.landmarks is not None:
         raise TypeError(
             f"a {type(model).__name__} has parts that a page or a script does not hold, such as similarities between "
             "rows; fit an AdditiveRegressor (posteriori fit --model additive)"
         )
-    value, found = model._value, model._value.found
+    value = cast(FittedGaussian, model.fitted_)
+    found = value.found
     squares, filler = value.squares, found.design.filler
     n_features = len(squares.penalty)
     size = n_features * (n_features + 1) // 2 * (1 if filler is None else 2)

@@ -171,11 +171,12 @@ def score_structure(
     >>> round(score_structure(apart, days), 3), round(score_structure(joined, days), 3)
     (-59.141, -46.263)
     """
-    dag = structure.dag if isinstance(structure, BayesianNetwork) else structure
-    known = _as_states(states)
+    known, continuous = _as_states(states), set[str]()
     if isinstance(structure, BayesianNetwork):
-        known = structure.to_parameters()["states"] | known
-    continuous = {one.variable for one in structure.gaussians} if isinstance(structure, BayesianNetwork) else ()
+        dag, known = structure.dag, structure.to_parameters()["states"] | known
+        continuous = {one.variable for one in structure.gaussians}
+    else:
+        dag = structure
     cases = open_cases(table, dag.nodes, known, sample_weight, n_jobs, continuous)
     position = {name: v for v, name in enumerate(dag.nodes)}
     families = [[position[parent] for parent in dag.parents[name]] for name in dag.nodes]
