@@ -108,7 +108,7 @@ class Report(HtmlPage):
 
 
 def report(
-    estimator: Any,
+    estimator: Estimator,
     X: Any,
     y: Any = None,
     path: str | os.PathLike[str] | None = None,
@@ -234,10 +234,10 @@ def report(
         elif subject is Subject.NUMBER:
             written = _number_report(estimator, X, y, title)
         elif against is None:
-            written = _model_report(estimator, X, y, out_of_fold, explorer, positive, title)
+            written = _model_report(cast(Classifier, estimator), X, y, out_of_fold, explorer, positive, title)
         else:
             compare = _models_report if hasattr(against, "predict_proba") else _drift_report
-            written = compare(estimator, X, y, against, explorer, title)
+            written = compare(cast(Classifier, estimator), X, y, against, explorer, title)
     if path is not None:
         written.save(path)
     return written
@@ -269,16 +269,16 @@ def _refuse_given(kind: str, given: Mapping[str, Any]) -> None:
             raise ValueError(f"{name} is not used in a report on {kind}; remove it")
 
 
-def _joint_report(estimator: Any, X: Any, title: str | None) -> Report:
-    subject = JointReport.of(estimator, X)
+def _joint_report(estimator: Estimator, X: Any, title: str | None) -> Report:
+    subject = JointReport.of(cast(Any, estimator), X)
     facts = facts_of_rows(estimator, subject.X)
     title = title or f"{type(estimator).__name__}: what columns tell about each other"
     sections = list(joint_sections(subject, facts))
     return Report(title, str(page(title, joint_summary(subject, facts), sections, _footer(estimator, JOINT_WORDS))))
 
 
-def _number_report(estimator: Any, X: Any, y: Any, title: str | None) -> Report:
-    subject = NumberReport.of(estimator, X, y)
+def _number_report(estimator: Estimator, X: Any, y: Any, title: str | None) -> Report:
+    subject = NumberReport.of(cast(Any, estimator), X, y)
     facts = facts_of_rows(estimator, X)
     title = title or f"{type(estimator).__name__}: predicting {subject.target}"
     sections = list(number_sections(subject, facts))

@@ -6,11 +6,11 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.estimator import Estimator, OfClasses
 from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.model.answer import Subject
 from posteriori.plotting.reading import Feature, cells_of
@@ -241,11 +241,11 @@ class _PlacesOf:
     place: Array  # (K + 1,): by code; −∞ for a missing or unseen category
 
     @classmethod
-    def under(cls, estimator: Any, position: int) -> _PlacesOf:
+    def under(cls, estimator: Estimator, position: int) -> _PlacesOf:
         codes = np.arange(1.0, len(estimator.schema_.columns[position].categories) + 1.0)
         order = np.arange(len(codes))
         if hasattr(estimator, "_posterior"):
-            order = np.argsort(Feature.of(estimator, position).log_density(codes), kind="stable")
+            order = np.argsort(Feature.of(cast(OfClasses, estimator), position).log_density(codes), kind="stable")
         place = np.full(len(codes) + 1, -np.inf)
         place[order + 1] = np.arange(len(codes))
         return cls(position, place)
