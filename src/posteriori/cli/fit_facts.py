@@ -227,7 +227,7 @@ def fit_facts(scan: Scan, description: ScannedTable, scored: HeldOut, judged: Ju
         **information(estimator),
         "candidates": candidate_facts(value),
         "pool_verdict": verdict_on_pool(value),
-        "left_out": value.skipped,
+        "left_out": dict(value.skipped),
         "language_note": value.language_note or "",
         "positive": class_of_interest(estimator, judged.predictions),
         "summary": in_words.sentences(
