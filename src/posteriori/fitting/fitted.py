@@ -236,7 +236,9 @@ class FittedClasses(FittedValue):
     @cached_property
     def predictor(self) -> FittedPosterior:
         """The posterior with the reader of its rows."""
-        return FittedPosterior(self.posterior, self.target, self.recipe.name, learned=self.is_trained)
+        return FittedPosterior(
+            self.posterior, self.target, self.recipe.name, learned=self.is_trained, ranges=self.ranges
+        )
 
     @property
     def rows(self) -> RowsToPredict:
