@@ -3,8 +3,10 @@
 import numpy as np
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
 import posteriori as po
+from posteriori.cli.commands import app
 from posteriori.datasets import load_penguins
 
 PENGUINS = load_penguins().drop_nulls("body_mass_g")
@@ -39,6 +41,28 @@ def test_shares_of_categories_are_named_without_a_density():
     verdict = monitor.update(PENGUINS.filter(pl.col("species") == "Gentoo"))
     assert any("column 'species' changed" in sentence for sentence in verdict.sentences)
     assert not any("under the model" in sentence for sentence in verdict.sentences if "column" in sentence)
+
+
+def test_numbers_may_be_missing_or_absent():
+    model = po.AdditiveRegressor().fit(LEARNED, "body_mass_g")
+    some = LATER.with_columns(body_mass_g=pl.when(pl.col("sex") == "male").then(pl.col("body_mass_g")))
+    monitor = po.Monitor(model, REFERENCE)
+    assert monitor.update(some).n_labelled == int((LATER["sex"] == "male").sum())
+    none = LATER.with_columns(body_mass_g=pl.lit(None, pl.Float64))
+    for rows in (none, LATER.drop("body_mass_g")):
+        assert monitor.update(rows).n_labelled == 0
+
+
+def test_the_command_watches_numbers_and_columns(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, rows in (("a", LEARNED), ("b", REFERENCE), ("c", HEAVIER)):
+        rows.write_csv(f"{name}.csv")
+    po.save(po.AdditiveRegressor().fit(LEARNED, "body_mass_g"), "number.posteriori")
+    po.save(po.JointModel().fit(LEARNED), "joint.posteriori")
+    for name in ("number", "joint"):
+        result = CliRunner().invoke(app, ["watch", f"{name}.posteriori", "c.csv", "--reference", "b.csv"])
+        assert result.exit_code == 3, result.output
+        assert "batch 1: 92 rows" in result.output
 
 
 def test_a_network_cannot_be_watched():

@@ -71,7 +71,7 @@ def watch(
     check_place(place, inputs, [output])
     if output is not None:
         report_at(output, inputs, model, True)
-    estimator = load(model, Subject.CLASS)
+    estimator = load(model, Subject.CLASS, Subject.COMPONENT, Subject.NUMBER, Subject.COLUMNS)
     target = target or estimator.schema_.target
     if place.exists():
         monitor = _continued(place, estimator, reference, false_alarms)

@@ -187,6 +187,8 @@ def numbers_of(labels: LabelColumn, *, may_miss: bool = False) -> Array:
     """
     table, position, name = labels.table, labels.position, repr(labels.name or "y")
     column = table.column(position, categorical=False)
+    if column.valueless and may_miss:
+        return np.full(table.n_rows, np.nan)
     if column.kind != "continuous" or column.valueless:
         kind = " and ".join(sorted(column.kinds)) or "no values"
         raise ValueError(
