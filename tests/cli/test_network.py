@@ -9,9 +9,8 @@ import pytest
 
 import posteriori as po
 from posteriori.cli import main
-from posteriori.cli.expressions import parse_findings, parse_question
-from posteriori.cli.messages import UserError
 from posteriori.cli.network import _binned
+from posteriori.joint.questions import Variables, read_findings, read_question
 from posteriori.networks import CPT
 
 
@@ -64,21 +63,21 @@ def test_sampling_says_how_sure_it_is(folder, capsys):
     [
         ("P(lung | smok=yes)", "no variable 'smok'; did you mean 'smoke'?"),
         ("P(lung | smoke=ye)", "'smoke' has no state 'ye'; did you mean 'yes'?"),
-        ("P(lung | smoke)", "give the state of 'smoke'"),
+        ("P(lung | smoke)", "state the value of 'smoke'"),
         ("lung | smoke=yes", "begin with P("),
         ("P(lung | smoke=yes", ") is missing"),
         ("P(lung) + 1", "nothing may follow"),
-        ("P(lung, lung)", "'lung' occurs twice"),
-        ("P()", "name a variable"),
+        ("P(lung, lung)", "'lung' is stated twice"),
+        ("P()", "name a column"),
         ("P(lung | lung=yes)", "both asked for and given"),
-        ("P(lung=yes, smoke)", "gives a state to some of the variables asked for"),
+        ("P(lung=yes, smoke)", "states some of the columns asked for"),
         ("P(lung =ye)", "'lung' has no state 'ye'; did you mean 'yes'?"),
         ("P(lung=Yes)", "'lung' has no state 'Yes'; did you mean 'yes'?"),
         ("P(lung | smoke=YES)", "'smoke' has no state 'YES'; did you mean 'yes'?"),
-        ("P(lung=)", "name a state"),
+        ("P(lung=)", "give a value of 'lung'"),
         ("P(lung=yes=no)", ") is missing"),
-        ("P(|smoke=yes)", "name a variable"),
-        ("P(lung\n| smoke=\n)", "name a state"),
+        ("P(|smoke=yes)", "name a column"),
+        ("P(lung\n| smoke=\n)", "give a value of 'smoke'"),
     ],
 )
 def test_a_question_that_cannot_be_read(folder, capsys, question, sentence):
@@ -136,15 +135,15 @@ def test_files_that_are_no_networks(folder, capsys):
 
 
 def test_parsing():
-    asked = parse_question(""" p( a , "b c" = 'd' | e=f/g ) """.replace(" , \"b c\" = 'd'", ""))
+    variables = Variables(["a", "b", "c", "d", "e"])
+    asked = read_question(" p( a | e=f/g ) ", variables)
     assert asked.asked == {"a": None}
     assert asked.given == {"e": "f/g"}
     assert not asked.is_event
-    assert parse_question("P(a=b,c=d)").is_event
-    assert parse_findings(" a=b , c = 'd e' ") == {"a": "b", "c": "d e"}
-    assert parse_findings("") == {}
-    with pytest.raises(UserError, match="separate findings by commas"):
-        parse_findings("a=b c=d")
+    assert read_question("P(a=b,c=d)", variables).is_event
+    assert read_findings(" a=b , c = 'd e' ", variables) == {"a": "b", "c": "d e"}
+    with pytest.raises(ValueError, match="separate findings by commas"):
+        read_findings("a=b c=d", variables)
 
 
 def test_showing_and_drawing(folder, capsys):
@@ -194,10 +193,11 @@ def test_an_intervention(folder, capsys):
     question = """P("bad cough"=none | do(lung=yes), smoke=no)"""
     _, out, _ = run(capsys, "query", folder / "lungs.xmlbif", question, "--json")
     assert json.loads(out)["do"] == {"lung": "yes"}
-    assert parse_question("P(a | do(b=x, c=y), d=z, do(e=w))").done == {"b": "x", "c": "y", "e": "w"}
+    variables = Variables(["a", "b", "c", "d", "e"])
+    assert read_question("P(a | do(b=x, c=y), d=z, do(e=w))", variables).done == {"b": "x", "c": "y", "e": "w"}
     for wrong in ("P(a | do(b))", "P(a | do(a=x))", "P(a | b=x, do(b=x))", "P(a | do(b=x)"):
-        with pytest.raises(UserError):
-            parse_question(wrong)
+        with pytest.raises(ValueError, match=r"state the value|both|missing"):
+            read_question(wrong, variables)
 
 
 def test_learning_with_constraints(folder, capsys, tmp_path):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from posteriori.cli.expressions import parse_edges, parse_findings, parse_tiers
 from posteriori.cli.files import read_frame
 from posteriori.cli.messages import UserError, as_user_errors, note, work_progress
 from posteriori.cli.named_columns import columns_named
@@ -136,11 +136,13 @@ def sample(
 
         posteriori network sample penguins.bif -n 5 --evidence island=Dream --seed 1
     """
-    findings = parse_findings(evidence)
     write = table_at(output, [network], force)
     net = load_network(network, tolerance, max_table_size)
     with asking(network):
-        given = {name: state_of(net, name, state) for name, state in findings.items()}
+        from posteriori.joint.questions import Variables, read_findings
+
+        findings = read_findings(evidence, Variables(list(net.variables))) if evidence.strip() else {}
+        given = states_of(net, findings)
         write(net.sample(rows, given or None, random_state=seed))
 
 
@@ -312,7 +314,29 @@ def _binned(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def state_of(net: BayesianNetwork, name: str, written: str) -> Any:
+def parse_edges(written: list[str] | None, option: str) -> list[tuple[str, str]]:
+    """Parse smoke->lung, or smoke → lung."""
+    edges = []
+    for text in written or ():
+        ends = [end.strip() for end in re.split(r"->|→", text)]
+        if len(ends) != 2 or not all(ends):
+            raise UserError(f"{option} {text!r} is no edge; write it as parent->child")
+        edges.append((ends[0], ends[1]))
+    return edges
+
+
+def parse_tiers(text: str) -> list[list[str]] | None:
+    """Parse age,sex;smoke;lung,xray; None for an empty text."""
+    tiers = [[name.strip() for name in tier.split(",") if name.strip()] for tier in text.split(";")]
+    return [tier for tier in tiers if tier] or None
+
+
+def states_of(net: BayesianNetwork, findings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the states that findings name; a variable without one stays without."""
+    return {name: None if one is None else state_of(net, name, one) for name, one in findings.items()}
+
+
+def state_of(net: BayesianNetwork, name: str, written: Any) -> Any:
     """Return the state with this spelling; states that are numbers or booleans are compared as text.
 
     A number also stands for the interval that holds it. The value of a continuous variable is a number.
@@ -320,6 +344,8 @@ def state_of(net: BayesianNetwork, name: str, written: str) -> Any:
     from posteriori.networks.graph.naming import interval_with, require_variable, state_code
 
     require_variable(name, net.dag.parents)
+    if not isinstance(written, str):
+        raise UserError(f"of a network, one state of a variable is known; write {name}=STATE")
     if name in {one.variable for one in net.gaussians}:
         try:
             return float(written)

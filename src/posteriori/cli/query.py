@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.comparison import picture_at
-from posteriori.cli.expressions import parse_question
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.models import read_model
-from posteriori.cli.network import ENDINGS, MaxTableSize, Tolerance, asking, load_network, state_of
+from posteriori.cli.network import ENDINGS, MaxTableSize, Tolerance, asking, load_network, states_of
 from posteriori.cli.options import AsJson, DrawSeed, Force
 from posteriori.cli.records import For, refuse_unfit
 from posteriori.model.answer import Subject
@@ -110,20 +109,18 @@ def query(
         refuse_unfit([options], ())
         _answer_jointly(model, network, question, as_json)
         return
-    asked, picture = parse_question(question), options.picture
-    everything = list(asked.asked) == ["*"]
-    if everything and asked.is_event:
-        raise UserError("* stands for all variables and has no state; write P(* | …)")
-    if options.why and (len(asked.asked) != 1 or everything or not (asked.given or asked.done)):
-        raise UserError("--why explains the dependence of one variable on evidence; write P(a | b=x)")
+    picture = options.picture
     place = None if picture is None else picture_at(picture, network, force, "--picture")
     net = load_network(network, options.tolerance, options.max_table_size)
+
+    from posteriori.joint.questions import Variables, read_question
+
     with asking(network):
-        given = {name: state_of(net, name, state) for name, state in asked.given.items()}
-        done = {name: state_of(net, name, state) for name, state in asked.done.items()}
-        wanted: dict[str, Any] = {}
-        if not everything:
-            wanted = {n: None if state is None else state_of(net, n, state) for n, state in asked.asked.items()}
+        asked = read_question(question, Variables(list(net.variables)))
+        if options.why and (len(asked.asked) != 1 or asked.everything or not (asked.given or asked.done)):
+            raise UserError("--why explains the dependence of one variable on evidence; write P(a | b=x)")
+        given, done = states_of(net, asked.given), states_of(net, asked.done)
+        wanted = {} if asked.everything else states_of(net, asked.asked)
         net = net.do(done) if done else net
         answer = net.query(
             *wanted, evidence=given, method=options.method.value, n_samples=options.samples, random_state=options.seed

@@ -1,19 +1,24 @@
-"""Questions in the notation of probability theory: P(income > 50000 | age in [30, 40], sex = F)."""
+"""Questions in the notation of probability theory: P(income > 50000 | age in [30, 40], sex = F, do(job = no))."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from posteriori.joint.findings import Findable, Not, number_of_time, part_of_time
+from posteriori.joint.grids import NumberGrid
+from posteriori.support.suggestions import closest
+from posteriori.tables import Schema
 from posteriori.tables.times import DatePart
 
 _WORD = r"""(?:"[^"]*"|'[^']*'|[^\s=<>!,|()\[\]{}"']+(?:[ \t]+[^\s=<>!,|()\[\]{}"']+)*)"""
 _TOKEN = re.compile(rf"\s*(?:(?P<sign><=|>=|!=|[=<>,|()\[\]{{}}])|(?P<word>{_WORD}))")
 _RANGE = re.compile(r"^(?P<low>[-+]?[\d.]*\d(?:[eE][-+]?\d+)?)?\.\.(?P<high>[-+]?\d[\d.]*(?:[eE][-+]?\d+)?)?$")
+_DO = re.compile(r"\s*do\s*\(")
 _EXAMPLE = "as in P(income > 50000 | age in [30, 40], sex = F)"
 
 
@@ -23,6 +28,8 @@ class Question:
 
     asked: dict[str, Any]
     given: dict[str, Any]
+    done: dict[str, Any] = field(default_factory=dict)  # of a network: values that are set from outside
+    everything: bool = False  # whether * stands for the columns that are asked for
 
     @property
     def is_event(self) -> bool:
@@ -30,12 +37,29 @@ class Question:
         return all(finding is not None for finding in self.asked.values())
 
 
+@dataclass(frozen=True)
+class Variables:
+    """The variables of a network, of which single states may be known, or set by do(…)."""
+
+    names: list[str]
+    grids: Mapping[int, NumberGrid] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
+    schema: Schema = field(default_factory=lambda: Schema(()))
+
+    def place(self, name: str) -> int:
+        """Return the position of a variable; ValueError if there is none."""
+        if name not in self.names:
+            raise ValueError(f"there is no variable {name!r}; {closest(name, self.names)}")
+        return self.names.index(name)
+
+
 def read_question(text: str, law: Findable) -> Question:
     """Read P(a = 1, b in (u, v) | c < 12, d != x).
 
     A finding is =, !=, <, <=, >, >= and a value; ``in`` with a range [low, high] or values (u, v); or = and a range
     low..high. A column of dates is called by its name, and its values are dates. P(* | …) asks for all columns that are
-    not known. Names and values with signs in them are quoted.
+    not known. Names and values with signs in them are quoted. Of a network a finding is = and a state, and do(d = y)
+    among what is known sets a variable from outside.
 
     Raises
     ------
@@ -94,33 +118,45 @@ class _Reader:
         if everything:
             self.read()
         asked = {} if everything else self.findings(stated=False)
-        given = self.findings(stated=True) if self.takes("|") else {}
+        done: dict[str, Any] = {}
+        given = self.findings(stated=True, done=done) if self.takes("|") else {}
         if self.takes(")") is None:
             self.refuse(") is missing")
         if self.next() is not None:
             self.refuse("nothing may follow the closing parenthesis")
         if everything:
-            asked = {name: None for name in self.names if name not in given}
+            asked = {name: None for name in self.names if name not in given and name not in done}
             if not asked:
                 raise ValueError(f"{self.text!r} states every column; leave one out of what is known")
-        twice = next((name for name in asked if name in given), None)
+        both = next((name for name in given if name in done), None)
+        if both is not None:
+            raise ValueError(f"{both!r} is both seen and set by do() in {self.text!r}; leave out one")
+        twice = next((name for name in asked if name in given or name in done), None)
         if twice is not None:
             raise ValueError(f"{twice!r} is both asked for and given in {self.text!r}; remove it from one side")
         if len({finding is None for finding in asked.values()}) > 1:
             raise ValueError(f"{self.text!r} states some of the columns asked for; state each of them, or none")
-        return Question(asked, given)
+        return Question(asked, given, done, everything)
 
-    def findings(self, stated: bool) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def findings(self, stated: bool, done: dict[str, Any] | None = None) -> dict[str, Any]:
+        """Read findings until no comma follows; those within do(…) are added to `done`."""
+        known: dict[str, Any] = {}
         while True:
-            name, rest = self.column()
-            if name in found:
-                self.refuse(f"{name!r} is stated twice")
-            found[name] = self.finding(name, rest)
-            if stated and found[name] is None:
-                self.refuse(f"state the value of {name!r}")
+            begin = _DO.match(self.text, self.at) if isinstance(self.law, Variables) else None
+            if begin is not None and done is not None:
+                self.at = begin.end()
+                done.update(self.findings(stated=True))
+                if self.takes(")") is None:
+                    self.refuse(") is missing")
+            else:
+                name, rest = self.column()
+                if name in known:
+                    self.refuse(f"{name!r} is stated twice")
+                known[name] = self.finding(name, rest)
+                if stated and known[name] is None:
+                    self.refuse(f"state the value of {name!r}")
             if self.takes(",") is None:
-                return found
+                return known
 
     def column(self) -> tuple[str, str]:
         """Return the name of a column, and what follows it in the same words: "in" of "age in"."""
