@@ -102,7 +102,8 @@ def _truth(model: Estimator, y: Any, table: Table) -> Array:
     """Return the index of the class of each row, −1 without label; or its number, NaN without."""
     labels = read_labels(y, table)
     if model.subject is Subject.NUMBER:
-        return numbers_of(labels)
+        unknown = labels.table.column(labels.position, categorical=False).valueless
+        return np.full(table.n_rows, np.nan) if unknown else numbers_of(labels, may_miss=True)
     components: Array = labels_to_learn(labels, "learn", True, True).components(model.target_, slice(0, table.n_rows))
     return components
 
