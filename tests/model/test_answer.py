@@ -228,3 +228,22 @@ def test_models_of_numbers_and_columns_write_files(tmp_path):
     ):
         with pytest.raises(ValueError, match=said):
             call()
+
+
+def test_a_truth_that_is_no_level_has_no_ranked_score():
+    answer = Answer("risk", Categories(("low", "high"), is_ordered=True), np.array([[0.3, 0.7]] * 3))
+    assert_allclose(answer.ranked_score(["other", None, "low"]), [np.nan, np.nan, 0.49])
+    assert len(answer[0]) == 1
+    assert answer[0].mode.tolist() == ["high"]
+
+
+@pytest.mark.parametrize("order", ["low,high", {"low", "high"}, None])
+def test_an_order_is_a_list_of_levels(order):
+    model = po.NaiveBayes(columns=po.Columns(order={"y": order}))
+    with pytest.raises(ValueError, match="give a list of its levels, the lowest first"):
+        model.fit([[1.0], [2.0]], ["low", "high"])
+
+
+def test_the_message_without_an_order_names_what_exists():
+    with pytest.raises(ValueError, match=r"columns=po.Columns\(order="):
+        po.NaiveBayes().fit([[1.0], [2.0]], ["low", "high"]).answer([[1.0]]).interval()
