@@ -228,3 +228,51 @@ def test_models_of_numbers_and_columns_write_files(tmp_path):
     ):
         with pytest.raises(ValueError, match=said):
             call()
+
+
+def test_a_truth_that_is_no_level_has_no_ranked_score():
+    answer = Answer("risk", Categories(("low", "high"), is_ordered=True), np.array([[0.3, 0.7]] * 3))
+    assert_allclose(answer.ranked_score(["other", None, "low"]), [np.nan, np.nan, 0.49])
+    assert len(answer[0]) == 1
+    assert answer[0].mode.tolist() == ["high"]
+
+
+@pytest.mark.parametrize("order", ["low,high", {"low", "high"}, None])
+def test_an_order_is_a_list_of_levels(order):
+    model = po.NaiveBayes(columns=po.Columns(order={"y": order}))
+    with pytest.raises(ValueError, match="give a list of its levels, the lowest first"):
+        model.fit([[1.0], [2.0]], ["low", "high"])
+
+
+def test_the_message_without_an_order_names_what_exists():
+    with pytest.raises(ValueError, match=r"columns=po.Columns\(order="):
+        po.NaiveBayes().fit([[1.0], [2.0]], ["low", "high"]).answer([[1.0]]).interval()
+
+
+def test_labels_without_a_name_are_ordered():
+    table = ordered_table(60).astype({"risk": str})
+    for order in ({"y": LEVELS[:3]}, {"risk": LEVELS[:3]}):
+        model = po.NaiveBayes(columns=po.Columns(order=order)).fit(table[["x"]], table.risk.to_numpy())
+        assert model.answer(table[["x"]]).labels == LEVELS[:3]
+    model.partial_fit(table[["x"]], table.risk.to_numpy())
+    assert model.answer(table[["x"]]).labels == LEVELS[:3]
+    po.compare({"a": model, "b": po.NaiveBayes()}, table, "risk", sizes=[20], repeats=1)
+
+
+def test_a_pool_learns_levels_that_come_later():
+    table = ordered_table(150).astype({"risk": str})
+    pool = po.GenerativeClassifier(members=["nb"], columns=po.Columns(order={"risk": LEVELS}))
+    pool.partial_fit(table[table.risk != "medium"], "risk").partial_fit(table, "risk")
+    assert pool.answer(table).labels == LEVELS[:3]
+
+
+def test_a_joint_model_writes_levels(tmp_path):
+    table = ordered_table(120).astype({"risk": str})
+    model = po.JointModel(columns=po.Columns(order={"risk": LEVELS[:3]})).fit(table)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    po.predict_to(model, po.scan(tmp_path / "t.csv"), tmp_path / "out.csv", column="risk")
+    written = pl.read_csv(tmp_path / "out.csv")
+    answer = model.answer(table, "risk", method="joint")
+    assert written["median"].to_list() == answer.median.tolist()
+    assert written["prediction"].to_list() == answer.mode.tolist()
+    assert np.array_equal(written.select("prediction_low", "prediction_high").to_numpy(), answer.interval())

@@ -69,3 +69,11 @@ def test_a_network_cannot_be_watched():
     net = po.BayesianNetwork([("a", "b")])
     with pytest.raises(TypeError, match="cannot be watched"):
         po.Monitor(net, PENGUINS)
+
+
+@pytest.mark.parametrize("known", [0, 30])
+def test_numbers_that_are_missing_are_not_watched(known):
+    model = po.AdditiveRegressor().fit(LEARNED, "body_mass_g")
+    seen = pl.when(pl.int_range(pl.len()) < known).then("body_mass_g")
+    verdict = po.Monitor(model, REFERENCE).update(LATER.with_columns(body_mass_g=seen))
+    assert (verdict.n_labelled, verdict.alarms) == (known, ())

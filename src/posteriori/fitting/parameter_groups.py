@@ -213,6 +213,16 @@ class Columns(ParameterGroup):
         """Whether the model chooses the categorical columns."""
         return isinstance(self.categorical_features, str) and self.categorical_features == "auto"
 
+    def ordered_target(self, target: Column, features: Sequence[str]) -> Column:
+        """Return a target in the order of its classes that the parameters state.
+
+        Labels that come without a name are called "y", or by the one name that is of no feature.
+        """
+        order = self.order or {}
+        strange = [name for name in order if name not in features]
+        name = target.name if target.name in order or len(strange) != 1 or target.name != "y" else strange[0]
+        return target.ordered_as(order[name]) if name in order else target
+
     def ordered(self, columns: Sequence[Column]) -> tuple[Column, ...]:
         """Return columns in the order of their categories that the parameters state."""
         order = self.order or {}

@@ -124,8 +124,12 @@ def first_rows(
         weight = check_weights(sample_weight, table.n_rows)
         schema = with_two_values(schema, table, schema.spread(columns), distributions, named, weight)
     target = _declared_classes(classes, labels, recipe.labels.unlabelled == "learn")
-    schema, (target,) = replace(schema, columns=given.ordered(schema.columns)), given.ordered([target])
-    if unknown := [name for name in given.order or () if name not in (*schema.names, target.name)]:
+    ordered = given.ordered_target(target, schema.names)
+    unknown = [name for name in given.order or () if name not in (*schema.names, target.name)]
+    if len(unknown) == 1 and ordered.order != target.order:  # labels without a name
+        unknown = []
+    schema, target = replace(schema, columns=given.ordered(schema.columns)), ordered
+    if unknown:
         raise ValueError(f"order names {unknown[0]!r}, which is no column; {closest(unknown[0], schema.names)}")
     places = schema.spread(columns)
     rows = _assemble(recipe, table, schema, places, labels, target, sample_weight, complete, counted)
@@ -287,10 +291,9 @@ def _extended_classes(fitted: Fitted, classes: Any, labels: LabelColumn | Partia
     if fitted.classes_closed:
         return target
     stated, further = fitted.recipe.columns, labels.infer()
-    if target.name in (stated.order or ()):
-        (further,) = stated.ordered([replace(target, order=()).extended(replace(further, order=()))])
-        return further
-    return target.extended(further)
+    plain = replace(target, order=()).extended(replace(further, order=()))
+    ordered = stated.ordered_target(plain, fitted.schema.names)
+    return ordered if ordered.order else target.extended(further)
 
 
 def _feature_positions(table: Table, labels: LabelColumn | PartialLabels) -> list[int]:

@@ -45,7 +45,7 @@ class Categories:
             shown = ", ".join(map(repr, self.labels[:3]))
             raise ValueError(
                 f"the categories {shown} have no order, and so no median or interval; name it by "
-                "labels=po.Labels(order=[…]), or --order on the command line"
+                "columns=po.Columns(order={…}), or --order on the command line"
             )
         level = np.arange(len(self.labels), dtype=np.float64)
         return NumberCells(level, level, 1.0)
@@ -108,8 +108,8 @@ class Answer:
         return len(self.probability)
 
     def __getitem__(self, rows: Any) -> Answer:
-        """Return the answers about some rows: a slice, positions or a mask."""
-        return Answer(self.column, self.meaning, self.probability[rows])
+        """Return the answers about some rows: of one by its position, or by a slice, positions or a mask."""
+        return Answer(self.column, self.meaning, np.atleast_2d(self.probability[rows]))
 
     @property
     def is_number(self) -> bool:
@@ -191,14 +191,18 @@ class Answer:
 
         .. math:: \int (F(t) - 1[y \le t])^2 \, dt, \qquad \sum_{k < K} (F_k - 1[y \le k])^2
 
-        Of numbers it is the CRPS, in units of the column; of ordered levels the sum, in levels.
+        Of numbers it is the CRPS, in units of the column; of ordered levels the sum, in levels. NaN of what is unknown,
+        or none of the levels.
 
         Raises
         ------
         ValueError
             The categories have no order.
         """
-        return self.density.crps(truth if self.is_number else self.codes(truth))
+        if self.is_number:
+            return self.density.crps(truth)
+        code = self.codes(truth)
+        return self.density.crps(np.where(code < 0, np.nan, code))
 
     def codes(self, truth: Any) -> Array:
         """Return the code of what is true in each row, (n,): its category, or cell of numbers; −1 of what is none."""

@@ -41,6 +41,7 @@ from posteriori.user_warnings import warn
 def add(pool: FittedPool, data: Data) -> FittedPool:
     """Return a pool whose members have learned from more rows, with weights of held-out predictions if they suffice."""
     pool.recipe.check()
+    pool = _with_order(pool)
     new, held_out = _predicted_before(pool, data)
 
     def learn(member: Fitted) -> Fitted:
@@ -147,6 +148,18 @@ def _mean_weights(each: Sequence[Mapping[str, float]], shares: Sequence[float]) 
     """Return the mean weight of each member over pools; a pool that lacks it gives it 0."""
     names = dict.fromkeys(name for weights in each for name in weights)
     return {name: sum(s * one.get(name, 0.0) for s, one in zip(shares, each, strict=True)) for name in names}
+
+
+def _with_order(pool: FittedPool) -> FittedPool:
+    """Return a pool whose members know the order of levels that its parameters state, for levels that come later."""
+    order = pool.recipe.columns.order
+    if order is None:
+        return pool
+    members = {
+        name: replace(one, recipe=one.recipe.with_(columns=replace(one.recipe.columns, order=order)))
+        for name, one in pool.members.items()
+    }
+    return replace(pool, members=members)
 
 
 def _predicted_before(pool: FittedPool, data: Data) -> tuple[HeldOutSample, HeldOutRows | None]:

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from posteriori import kernels
-from posteriori.model.answer import Answer, Meaning
+from posteriori.model.answer import Answer, Categories, Meaning
 from posteriori.model.number_cells import NumberCells
 from posteriori.reading import Scan
 from posteriori.reading.dialects import SEPARATORS
@@ -111,6 +111,7 @@ class RowPredictor:
         else:
             labels = list(meaning.labels)
             columns = ["prediction", *(map(probability_column, labels) if wanted.proba else ())]
+            columns += ["median", *wanted.levels] if meaning.is_ordered else []
         decision = wanted.decision
         classes = label_series("prediction", labels if decision is None else decision.labels(labels))
 
@@ -122,8 +123,11 @@ class RowPredictor:
             else:
                 p = of_rows.probability
                 chosen = p.argmax(axis=1) if decision is None else decision.choose(p)
-                cells = [classes.gather(chosen), *p.T]
-            frame = pl.DataFrame([pl.Series(name, column) for name, column in zip(columns, cells, strict=False)])
+                cells = [classes.gather(chosen), *(p.T if wanted.proba else ())]
+                if isinstance(meaning, Categories) and meaning.is_ordered:
+                    level = of_rows.density.quantile([0.5, *wanted.levels.values()])
+                    cells += [label_series("level", labels).gather(one.astype(np.int64)) for one in level.T]
+            frame = pl.DataFrame([pl.Series(name, column) for name, column in zip(columns, cells, strict=True)])
             return Part(frame, batch.unseen, outside=None if ranges is None else OutOfRange.of(batch, ranges))
 
         return cls(columns, source, predicted, schema, ranges)

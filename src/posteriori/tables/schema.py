@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 import sys
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -162,6 +162,8 @@ class Column:
         """
         if self.kind != "categorical":
             raise ValueError(f"order names {self.name!r}, which holds no categories; leave it out")
+        if levels is None or isinstance(levels, str | Set):
+            raise ValueError(f"the order of {self.name!r} is {levels!r}; give a list of its levels, the lowest first")
         absent = next((cell for cell in self.categories if cell not in levels), None)
         if absent is not None:
             raise ValueError(f"order lacks {absent!r}, which {self.name!r} holds; list all levels, the lowest first")
