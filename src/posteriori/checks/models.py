@@ -13,7 +13,6 @@ import polars as pl
 from sklearn.base import clone
 
 from posteriori.checks.laws import Law, checked, equal, require
-from posteriori.classifiers import GenerativeEstimator
 from posteriori.classifiers.classifier import Classifier
 from posteriori.persistence import load, save
 from posteriori.support.typing import Array
@@ -79,7 +78,7 @@ def _laws_of_model(estimator: Classifier, X: pl.DataFrame, y: Array) -> Iterator
         equal(model.predict_proba(X[moved]), posterior[moved])
 
     yield "the order of rows changes no prediction", order
-    if isinstance(model, GenerativeEstimator):
+    if hasattr(model, "predict_joint_log_proba"):
         joint = model.predict_joint_log_proba(X)
         yield (
             "log p(x) is the sum of p(x, y) over the classes",

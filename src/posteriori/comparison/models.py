@@ -13,7 +13,6 @@ from sklearn.base import is_regressor
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.pipeline import Pipeline
 
-from posteriori.classifiers import GenerativeClassifier
 from posteriori.comparison.discriminative import DiscriminativeClassifier, DiscriminativeRegressor
 from posteriori.fitting.named_columns import categorical_places, kept_places, stated_columns, text_places
 from posteriori.fitting.parameter_groups import columns_of
@@ -404,5 +403,5 @@ def is_generative(model: Any) -> bool:
     """Whether a model is of p(x, y), and not only of p(y | x); regressors with a density answer for hidden cells."""
     inner = _last(model)
     discriminants = (LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis, NetworkClassifier)
-    joint = hasattr(inner, "predict_joint_log_proba") or isinstance(inner, GenerativeClassifier)
-    return joint or isinstance(inner, discriminants) or predicts_density(inner)
+    joint = hasattr(inner, "predict_joint_log_proba") or hasattr(inner, "subject")
+    return joint or isinstance(inner, discriminants)
