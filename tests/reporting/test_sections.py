@@ -203,3 +203,14 @@ def test_the_confusion_matrix_has_numbers_where_names_do_not_fit():
     wide, rows = heads([f"unpronounceable{k}" for k in range(7)])
     assert "unpronounceable" not in wide
     assert "7  unpronounceable6" in rows
+
+
+def test_the_size_of_sets_is_that_of_the_held_out_rows():
+    table = load_penguins().select("island", "sex", "species").drop_nulls()
+    held_out = po.model_selection.out_of_fold(po.NaiveBayes(), table, "species")
+    own = 1.0 - held_out.of_truth
+    limit = np.sort(own)[int(np.ceil((len(own) + 1) * 0.9)) - 1]
+    size = ((1.0 - held_out.posterior) <= limit + 1e-12).sum(axis=1).mean()
+    page = po.report(po.NaiveBayes().fit(table, "species"), table, "species", out_of_fold=held_out).html
+    row = page[page.index("Size of 90") :].split("</td>")[0]
+    assert float(row.split("<td>")[1]) == pytest.approx(size, abs=0.005)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from posteriori.model_selection.metrics import area_under_curve, compare_with_pr
 from posteriori.registry import describe_model, in_seen_words, seen_by
 from posteriori.reporting.data import ReportData
 from posteriori.reporting.markup import Section, bar, number, paragraph, percent, table
+from posteriori.scoring.prediction_sets import limits, scores_of, sets_within
 from posteriori.support.formatting import cell_text, plural
 from posteriori.support.markup import Html, element
 from posteriori.support.typing import Array
@@ -59,6 +61,7 @@ def scores_section(subject: ReportData, evaluated: HeldOut) -> Section:
             "0.5",
             "area under the ROC curve" + ("" if len(subject.labels) == 2 else ", mean of the classes by their rows"),
         ],
+        *_by_sets(evaluated),
         *_by_levels(evaluated),
         *_by_class(subject, evaluated, metrics.precision_recall(*arguments)),
     ]
@@ -78,6 +81,20 @@ def scores_section(subject: ReportData, evaluated: HeldOut) -> Section:
             )
         )
     return Section("scores", "Scores", lead, tuple(contents))
+
+
+def _by_sets(evaluated: HeldOut) -> Iterator[list[str]]:
+    """Yield the mean size of the sets of classes that hold the true one in 90 % of rows; nothing of too few rows."""
+    rows, y_true = np.arange(len(evaluated.y_true)), evaluated.y_true
+    sizes = []
+    with suppress(ValueError):
+        for posterior in (evaluated.filled, evaluated.prior):
+            own = scores_of(posterior, "probability")[rows, y_true]
+            limit = limits(own, y_true, metrics.COVERAGE, evaluated.classes, False)
+            sizes.append(number(float(sets_within(posterior, "probability", limit).sum(axis=1).mean()), 3))
+    if len(sizes) == 2:
+        meaning = "mean number of classes in a set that holds the true one in 90 % of rows; lower is better"
+        yield ["Size of 90 % sets", *sizes, meaning]
 
 
 def _by_levels(evaluated: HeldOut) -> Iterator[list[str]]:
