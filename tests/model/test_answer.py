@@ -275,4 +275,14 @@ def test_a_joint_model_writes_levels(tmp_path):
     answer = model.answer(table, "risk", method="joint")
     assert written["median"].to_list() == answer.median.tolist()
     assert written["prediction"].to_list() == answer.mode.tolist()
+    plain = po.JointModel().fit(table)
+    for method in ("joint", "pool"):
+        assert_array_equal(model.predict(table, "risk", method), plain.predict(table, "risk", method))
+    place = [plain.categories("risk").index(label) for label in model.categories("risk")]
+    expected = plain.predict_proba(table, "risk", "joint")[:, place]
+    assert_array_equal(model.predict_proba(table, "risk", "joint"), expected)
+    gaps = table.assign(risk=table.risk.where(table.index % 3 > 0))
+    for method in ("joint", "pool"):
+        assert_array_equal(model.impute(gaps, method).risk, plain.impute(gaps, method).risk)
+    assert model.query("P(risk = low)") == plain.query("P(risk = low)")
     assert np.array_equal(written.select("prediction_low", "prediction_high").to_numpy(), answer.interval())

@@ -268,8 +268,7 @@ class JointModel(DensityMixin, Estimator):
             return np.asarray(self._pool(target).predict(self._named(X)))
         if j in self._value.law.grids:
             return self.predict_density(X, target, method).mean
-        categories = write_column(self._value.schema.columns[j])
-        return np.asarray(categories[self.predict_proba(X, target, method).argmax(axis=1)])
+        return np.asarray(self._categories(j)[self.predict_proba(X, target, method).argmax(axis=1)])
 
     def predict_proba(self, X: Any, target: str, method: Method = "pool") -> Array:
         """Return the probability of each category of a column in each row, (n, K), in the order of `categories`.
@@ -298,9 +297,8 @@ class JointModel(DensityMixin, Estimator):
         return self.answer(X, target, method).density
 
     def categories(self, target: str) -> list[Any]:
-        """Return the categories of a column, in the order of `predict_proba`."""
-        found: list[Any] = write_column(self._value.schema.columns[self._column(target)]).tolist()
-        return found
+        """Return the categories of a column, in their order if they have one: that of `predict_proba`."""
+        return list(Categories.of(self._value.schema.columns[self._column(target)]).labels)
 
     def query(self, question: str) -> Any:
         """Answer a question, such as ``P(income > 50000 | age in [30, 40], sex = F)``.
@@ -546,8 +544,7 @@ class JointModel(DensityMixin, Estimator):
         reached = np.cumsum(probability, axis=1)
         drawn = (rng.random(len(rows))[:, np.newaxis] * reached[:, -1:] >= reached).sum(axis=1)
         code = drawn if draw else probability.argmax(axis=1)
-        categories = write_column(self._value.schema.columns[j])
-        return imputation.Filled(rows, np.asarray(categories[code]), probability[np.arange(len(rows)), code])
+        return imputation.Filled(rows, self._categories(j)[code], probability[np.arange(len(rows)), code])
 
     @property
     def importance_(self) -> Any:
@@ -575,6 +572,11 @@ class JointModel(DensityMixin, Estimator):
         return answers.given_others(value.law, rows.source(X, self.n_jobs), self._column(target))
 
     # Pools ------------------------------------------------------------------------------------------------------
+
+    def _categories(self, j: int) -> Array:
+        """Return the categories of a column as an array, in their order if they have one."""
+        column = self._value.schema.columns[j]
+        return np.asarray(write_column(column)[list(column.order) or slice(None)])
 
     def _column(self, name: str) -> int:
         return self._value.law.place(name)
