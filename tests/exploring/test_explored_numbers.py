@@ -132,8 +132,8 @@ def test_ranges_and_logarithmic_axes_are_of_the_training_rows():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.integers(0, 90, 500), rng.integers(0, 9, 500) / 2, np.exp(4 * rng.normal(size=500))])
     model = po.AdditiveRegressor().fit(X, np.exp(4 * rng.normal(size=500)))
-    ranges = ranges_of_features(model)
+    ranges = ranges_of_features(model.fitted_)
     assert [one[2] for one in ranges.values()] == [True, False, False]
     assert [one[3] is not None for one in ranges.values()] == [False, False, True]
     assert_allclose([one[:2] for one in ranges.values()], np.stack([X.min(axis=0), X.max(axis=0)], axis=1))
-    assert axis_of_target(model)[3] is not None
+    assert axis_of_target(model.fitted_)[3] is not None
