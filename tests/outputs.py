@@ -6,7 +6,7 @@ from pathlib import Path
 
 import posteriori as po
 from posteriori.datasets import load_penguins
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 
 PENGUINS = load_penguins().drop_nulls("body_mass_g").drop("year")
 FEW = PENGUINS[::3]

@@ -14,7 +14,7 @@ sentence per error.
 
 from posteriori.cli.models import load
 from posteriori.cli.options import AsJson, ModelPath
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 
 
 def classes(model: ModelPath, as_json: AsJson = False) -> None:

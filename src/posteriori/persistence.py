@@ -22,7 +22,6 @@ from posteriori.fitting.fitted import Fitted, FittedValue, kept_of_rows
 from posteriori.fitting.recipe import Recipe, parameter_names
 from posteriori.joint.imputation import FittedImputer
 from posteriori.joint.value import FittedJoint
-from posteriori.model.answer import Subject
 from posteriori.model_files import (
     check_is_fitted_content,
     digest,
@@ -35,6 +34,7 @@ from posteriori.model_files import (
 )
 from posteriori.networks.formats.files import network_of_content
 from posteriori.pool.value import FittedPool
+from posteriori.registry import Subject
 from posteriori.regression.gaussian import FittedGaussian
 from posteriori.regression.value import FittedRegression
 from posteriori.support.checks import require, within

@@ -14,6 +14,7 @@ import difflib
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
 from posteriori.model_cost import (
@@ -113,6 +114,17 @@ def decline_uncertain_covariances(table: TableSummary) -> str | None:
     if n_parameters > MOST_PARAMETERS * n_cells:
         return f"its covariances would have {n_parameters:,} parameters, and the table has {n_cells:,} numbers"
     return decline_uncertain_covariance(table)
+
+
+class Subject(StrEnum):
+    """The kind of things that a model answers about, and so which sentences and pages its answers have."""
+
+    CLASS = "class"
+    NUMBER = "number"
+    COMPONENT = "component"
+    ROWS = "whole rows"
+    COLUMNS = "any column"
+    VARIABLES = "any variable"
 
 
 @dataclass(frozen=True)

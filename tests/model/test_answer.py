@@ -10,8 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import posteriori as po
 from posteriori.datasets import load_penguins
-from posteriori.model.answer import Answer, Categories, Subject
+from posteriori.model.answer import Answer, Categories
 from posteriori.model.number_cells import NumberCells
+from posteriori.registry import Subject
 
 LEVELS = ("low", "medium", "high", "extreme")
 

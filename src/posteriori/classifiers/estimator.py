@@ -27,8 +27,9 @@ from posteriori.fitting.parameter_groups import (
 )
 from posteriori.fitting.recipe import Recipe
 from posteriori.model import GenerativeModel, Posterior
-from posteriori.model.answer import Answer, Subject
+from posteriori.model.answer import Answer
 from posteriori.reading.opening import takes_tables
+from posteriori.registry import Subject
 from posteriori.scoring.files import ResultColumns, RowPredictor
 from posteriori.scoring.out_of_range import sentences_outside
 from posteriori.sources import LabelledSource

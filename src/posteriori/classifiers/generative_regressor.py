@@ -18,10 +18,10 @@ from posteriori.classifiers.partitions import require_in_memory
 from posteriori.fitting.parameter_groups import Columns
 from posteriori.learning.importance import Importance
 from posteriori.model import KnownCells
-from posteriori.model.answer import Subject
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.pool.parameters import Data
 from posteriori.reading import check_weights, read_labels
+from posteriori.registry import Subject
 from posteriori.regression.effects import AdditiveEffect, additive_effects
 from posteriori.regression.explanation import NumberExplanation, parts_of
 from posteriori.regression.fit import fit

@@ -20,11 +20,11 @@ from posteriori.joint import answers, imputation
 from posteriori.joint.copies import keys_of_table
 from posteriori.joint.fit import add, fit, redrawn, remove
 from posteriori.joint.value import FittedJoint
-from posteriori.model.answer import Answer, Categories, Subject
+from posteriori.model.answer import Answer, Categories
 from posteriori.model.blocks import known_cells
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.reading import Scan, scan
-from posteriori.registry import REGRESSOR, find_model
+from posteriori.registry import REGRESSOR, Subject, find_model
 from posteriori.scoring.files import ResultColumns, RowPredictor
 from posteriori.sources import LabelledSource
 from posteriori.support.checks import check_draw, generator

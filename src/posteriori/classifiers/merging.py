@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from posteriori.classifiers.estimator import OfClasses, estimator_of
 from posteriori.fitting import merge as fitted_models
 from posteriori.fitting.fitted import Fitted, FittedClasses
-from posteriori.model.answer import Subject
 from posteriori.pool import update as fitted_pools
 from posteriori.pool.value import FittedPool
+from posteriori.registry import Subject
 
 _REASONS = {
     Subject.COMPONENT: "it is learned by EM, and its sums are its own expected values; fit all rows together",

@@ -37,8 +37,8 @@ from posteriori.learning.fit import Collect, EMOptions, FitResult, first_model, 
 from posteriori.learning.initialization import SampledRows, sampled, spread_seeds
 from posteriori.learning.work_bounds import announce_em
 from posteriori.model import Block, GenerativeModel, Prior, draw_rows
-from posteriori.model.answer import Subject
 from posteriori.reading import check_weights, infer_schema, read_labels, read_table
+from posteriori.registry import Subject
 from posteriori.scoring import Scorer
 from posteriori.scoring.fitted import warn_of_impossible
 from posteriori.sources import LabelledSource, source_of

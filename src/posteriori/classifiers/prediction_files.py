@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from posteriori.classifiers.estimator import Estimator, OfClasses
-from posteriori.model.answer import Subject
 from posteriori.reading import Scan
+from posteriori.registry import Subject
 from posteriori.scoring.decisions import decision_of
 from posteriori.scoring.files import ResultColumns, columns_beside, write_predictions
 from posteriori.tables import Schema

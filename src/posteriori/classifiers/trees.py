@@ -33,8 +33,8 @@ from posteriori.fitting.learn import fit
 from posteriori.fitting.parameter_groups import EM, Columns, Labels
 from posteriori.fitting.update import add, remove
 from posteriori.model import Block, GenerativeModel
-from posteriori.model.answer import Subject
 from posteriori.reading import read_table
+from posteriori.registry import Subject
 from posteriori.support.checks import check_draw, generator, require
 from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.typing import Array

@@ -35,9 +35,11 @@ from posteriori.cli.watch import watch
 _OTHERS = "Options"
 _LAST = "Text files and spreadsheets"
 _GROUPS = {
-    "Columns": ("categorical", "columns", "numeric", "kinds", "ignore", "dates"),
+    "Columns": (
+        *("categorical", "columns", "numeric", "kinds", "ignore", "dates"),
+        *("classes", "target_is_class", "order"),  # of the target
+    ),
     "Model": ("model", "models", "settings", "folds", "groups", "holdout", "holdout_by", "covariance", "seed"),
-    "Labels": ("classes", "target_is_class", "order"),
     _LAST: ("sep", "decimal", "encoding", "missing_values", "skip_rows", "sheet"),
 }
 _GROUP_OF = {name: group for group, names in _GROUPS.items() for name in names}

@@ -10,7 +10,7 @@ import typer
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.models import load
 from posteriori.cli.options import AsJson, ModelPath
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 from posteriori.support.suggestions import class_index
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from posteriori.cli.options import AsJson, ColumnOfTruth, ModelPath, Positive, T
 from posteriori.cli.predict import costs_in, thresholds_in
 from posteriori.cli.records import CLASSES, NUMBERS, For, refuse_unfit
 from posteriori.cli.targets import check_column, labelled_rows, rows_with_number
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,7 +12,7 @@ from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.models import align, load, read_for, with_cut_target
 from posteriori.cli.options import AsJson, ModelPath, TablePath
 from posteriori.cli.targets import check_numeric
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 
 if TYPE_CHECKING:
     import polars as pl

@@ -12,7 +12,7 @@ from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.models import AnyModelPath, align, load, read_for, with_cut_target
 from posteriori.cli.options import FORMATS, Force, PageTitle, Positive
 from posteriori.cli.outputs import output_at
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 
 _SUFFIXES = (".html", ".htm")
 

@@ -16,7 +16,7 @@ from posteriori.cli.options import Force, ModelPath, Threshold, split_names
 from posteriori.cli.outputs import output_at
 from posteriori.cli.predict import named_costs, named_thresholds
 from posteriori.cli.records import CLASSES, NUMBERS, refuse_unfit
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 
 
 class ExportLanguage(StrEnum):

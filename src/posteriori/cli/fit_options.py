@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ import typer
 
 from posteriori.cli.files import stem_of, title_of
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.named_columns import columns_named, columns_of_kinds, parts_of_dates
+from posteriori.cli.named_columns import columns_named, columns_of_kinds, group_numbers, parts_of_dates
 from posteriori.cli.options import (
     AsJson,
     ColumnOptions,
@@ -34,6 +34,9 @@ from posteriori.registry import REGRESSORS, ModelSpec, names_with
 
 if TYPE_CHECKING:
     from posteriori.classifiers import JointModel
+    from posteriori.reading import Scan, TargetCuts
+    from posteriori.statistics.description import ScannedTable
+    from posteriori.support.typing import Array
 
 _BEYOND_POOL = {"feature_weights", "components_per_class", "label_noise"}  # parameters of nb that the pool has not
 _JOINT_KINDS = ("keep", "categorical")  # of --column
@@ -281,6 +284,32 @@ class FitOptions:
             distributions = {name: kind for kind, names in kinds.items() for name in names}
             return spec.make(distributions=distributions or None, **columns)
         return spec.make(columns__categorical_features=categorical or None, **columns)
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A table that a model is fitted to: its rows, their description, and what the options ask of it.
+
+    The target is described as a column if it is predicted as a number, and by its labels if it holds classes.
+    """
+
+    scan: Scan
+    description: ScannedTable
+    place: Output
+    kinds: dict[str, list[str]] = field(default_factory=dict)  # columns of --column and --categorical
+    cuts: TargetCuts | None = None
+    groups: str | None = None
+    hold_out: HoldOutOptions | None = None
+    is_number: bool = False
+
+    def group_of_rows(self, target: str, left_out: str | None) -> Array | None:
+        """Return the group of each row, (n,); without the rows that have no cell in the column `left_out`."""
+        if self.groups is None:
+            return None
+        from posteriori.tables.polars import exactly
+
+        column = self.scan.narrowed([self.groups, target], left_out).frame.select(exactly(self.groups))
+        return group_numbers(column.collect(engine="streaming").to_series())
 
 
 def _needs_target(option: str, needed: For) -> str:

@@ -39,8 +39,7 @@ from posteriori.tables.progress import WITHOUT_HELD_OUT, as_one_step
 if TYPE_CHECKING:
     from posteriori.classifiers.classifier import Classifier
     from posteriori.classifiers.estimator import Estimator
-    from posteriori.cli.fit_options import FitOptions
-    from posteriori.cli.fitting import Opened
+    from posteriori.cli.fit_options import FitOptions, Opened
     from posteriori.cli.outputs import Output
     from posteriori.facts.model import Facts
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from posteriori.cli.files import merge_spellings, open_and_summarise
-from posteriori.cli.fit_options import FOLDS, FitOptions, HoldOutOptions, joint_model_of
+from posteriori.cli.fit_options import FOLDS, FitOptions, HoldOutOptions, Opened, joint_model_of
 from posteriori.cli.messages import UserError
 from posteriori.cli.named_columns import (
     NOT_OF_DENSITIES,
     columns_named,
     columns_of_kinds,
     features_left,
-    group_numbers,
     without_groups,
 )
-from posteriori.cli.outputs import Output
 from posteriori.cli.report import report_at
 from posteriori.cli.targets import (
     QuantityError,
@@ -27,38 +24,12 @@ from posteriori.cli.targets import (
     cuts_of,
     note_dates,
 )
-from posteriori.reading import Scan, TargetCuts
+from posteriori.reading import Scan
 from posteriori.statistics.description import ScannedTable, describe_scan
-from posteriori.support.typing import Array
-from posteriori.tables.polars import exactly
 from posteriori.tables.progress import WITHOUT_HELD_OUT, Step, plan_steps, start_progress
 
 if TYPE_CHECKING:
     from posteriori.facts.model import Facts
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A table that a model is fitted to: its rows, their description, and what the options ask of it.
-
-    The target is described as a column if it is predicted as a number, and by its labels if it holds classes.
-    """
-
-    scan: Scan
-    description: ScannedTable
-    place: Output
-    kinds: dict[str, list[str]] = field(default_factory=dict)  # columns of --column and --categorical
-    cuts: TargetCuts | None = None
-    groups: str | None = None
-    hold_out: HoldOutOptions | None = None
-    is_number: bool = False
-
-    def group_of_rows(self, target: str, left_out: str | None) -> Array | None:
-        """Return the group of each row, (n,); without the rows that have no cell in the column `left_out`."""
-        if self.groups is None:
-            return None
-        column = self.scan.narrowed([self.groups, target], left_out).frame.select(exactly(self.groups))
-        return group_numbers(column.collect(engine="streaming").to_series())
 
 
 def run(options: FitOptions) -> Facts:

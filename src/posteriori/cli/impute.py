@@ -26,7 +26,7 @@ from posteriori.cli.options import (
 )
 from posteriori.cli.outputs import table_at
 from posteriori.cli.records import stated_options
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 
 if TYPE_CHECKING:
     import polars as pl

@@ -13,7 +13,7 @@ from posteriori.cli.messages import UserError, as_user_errors, one_line, warn
 from posteriori.cli.models import holds_joint_model, load
 from posteriori.cli.options import AsJson, Force
 from posteriori.cli.outputs import Origin, check_model_name, output_at
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 
 _ALL = 0.95  # the share of common rows is an estimate
 

@@ -12,7 +12,7 @@ import typer
 from posteriori.cli.files import open_and_summarise, read_frame
 from posteriori.cli.messages import UserError, as_user_errors, warn
 from posteriori.cli.outputs import MODEL
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 
 if TYPE_CHECKING:
     import polars as pl

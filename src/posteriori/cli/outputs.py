@@ -203,7 +203,7 @@ def _model_in(path: Path) -> Any:
 
 def _named(model: Any) -> str:
     """Return the kind of a model, and the target of a classifier."""
-    from posteriori.model.answer import Subject
+    from posteriori.registry import Subject
 
     name = type(model).__name__
     kinds = {

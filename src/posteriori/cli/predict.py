@@ -30,7 +30,7 @@ from posteriori.cli.options import (
 )
 from posteriori.cli.outputs import Output, output_at
 from posteriori.cli.records import CLASSES, JOINT, NUMBERS, ONE_COLUMN, For, refuse_unfit
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 
 if TYPE_CHECKING:
     from posteriori.reading import Scan

@@ -17,7 +17,7 @@ from posteriori.cli.models import read_model
 from posteriori.cli.network import ENDINGS, MaxTableSize, Tolerance, asking, load_network, states_of
 from posteriori.cli.options import AsJson, DrawSeed, Force
 from posteriori.cli.records import For, refuse_unfit
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 
 if TYPE_CHECKING:
     from posteriori.networks import BayesianNetwork

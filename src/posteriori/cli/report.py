@@ -16,7 +16,7 @@ from posteriori.cli.options import ColumnOfTruth, Force, ModelPath, PageTitle, P
 from posteriori.cli.outputs import Output, output_at
 from posteriori.cli.records import CLASSES, JOINT, NUMBERS, ONE_COLUMN, refuse_unfit
 from posteriori.cli.targets import check_column, labelled_rows
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 
 if TYPE_CHECKING:
     import polars as pl

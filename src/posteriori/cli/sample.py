@@ -13,7 +13,7 @@ from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.models import align, holds_joint_model, load
 from posteriori.cli.options import DrawSeed, Force, ModelPath, OutputTable, RowCount
 from posteriori.cli.outputs import table_at
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from posteriori.cli.models import load
 from posteriori.cli.options import AsJson, ModelPath
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 
 if TYPE_CHECKING:
     from posteriori.classifiers.estimator import Estimator

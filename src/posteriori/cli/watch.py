@@ -13,7 +13,7 @@ from posteriori.cli.models import load, read_for, with_cut_target
 from posteriori.cli.options import AsJson, ModelPath
 from posteriori.cli.outputs import check_place
 from posteriori.cli.report import report_at
-from posteriori.model.answer import Subject
+from posteriori.registry import Subject
 
 if TYPE_CHECKING:
     import polars as pl

@@ -16,12 +16,11 @@ from sklearn.pipeline import Pipeline
 from posteriori.comparison.discriminative import DiscriminativeClassifier, DiscriminativeRegressor
 from posteriori.fitting.named_columns import categorical_places, kept_places, stated_columns, text_places
 from posteriori.fitting.parameter_groups import columns_of
-from posteriori.model.answer import Subject
 from posteriori.networks.classifier import NetworkClassifier
 from posteriori.reading import infer_schema, read_labels, read_table
 from posteriori.reading.target_cuts import looks_like_a_quantity
 from posteriori.reading.texts import text_columns
-from posteriori.registry import COMPARED, COMPARED_OF_NUMBERS, MODELS, OF_NUMBERS, find_model
+from posteriori.registry import COMPARED, COMPARED_OF_NUMBERS, MODELS, OF_NUMBERS, Subject, find_model
 from posteriori.regression.rows import numbers_of, quantile_codes
 from posteriori.support.keywords import Wanted
 from posteriori.support.typing import Array

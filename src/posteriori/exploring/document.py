@@ -28,10 +28,10 @@ from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.javascript import javascript_evaluator
 from posteriori.javascript.export import javascript_object, joined, page_json
 from posteriori.model import Posterior, draw_rows
-from posteriori.model.answer import Subject
 from posteriori.model_selection import HeldOut, in_words
 from posteriori.plotting.reading import parents_of
 from posteriori.reading import read_labels, read_rows
+from posteriori.registry import Subject
 from posteriori.reporting.held_out import seen_rows
 from posteriori.reporting.markup import HtmlPage, document_head
 from posteriori.statistics import ColumnRanges

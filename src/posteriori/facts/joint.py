@@ -15,8 +15,8 @@ from posteriori.joint.counting import Probability
 from posteriori.joint.of_classifier import askable
 from posteriori.joint.questions import read_question
 from posteriori.joint.value import FittedJoint
-from posteriori.model.answer import Subject
 from posteriori.model.predictive import PredictiveDensity
+from posteriori.registry import Subject
 from posteriori.scoring.files import probability_column
 from posteriori.support.checks import generator
 

@@ -19,11 +19,10 @@ from posteriori.facts.members import main_member
 from posteriori.fitting.fitted import Fitted, FittedClasses
 from posteriori.learning.importance import mutual_information
 from posteriori.model import GenerativeModel, log_marginal_of_codes
-from posteriori.model.answer import Subject
 from posteriori.model_selection import HeldOut, metrics
 from posteriori.model_selection.metrics import area_under_curve, compare_with_prior, pool_verdict
 from posteriori.parameter_count import count_full_joint
-from posteriori.registry import describe_model, seen_by
+from posteriori.registry import Subject, describe_model, seen_by
 from posteriori.support.typing import Array
 from posteriori.tables.arrays import write_column
 

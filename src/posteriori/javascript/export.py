@@ -19,7 +19,6 @@ from posteriori.javascript.numbers import written_regressor
 from posteriori.javascript.values import MOST_NUMBERS, n_numbers, plain, written_array, written_cell, written_column
 from posteriori.kernels.loops.forests import ARITHMETIC, GEOMETRIC, SUM
 from posteriori.model import FactorWeights, GenerativeModel, Pool
-from posteriori.model.answer import Subject
 from posteriori.model_cost import Language, require_affordable_export
 from posteriori.networks import BayesianNetwork
 from posteriori.networks.classifier import NetworkClassifier
@@ -29,6 +28,7 @@ from posteriori.networks.inference.clg import Component
 from posteriori.networks.inference.clique_tables import Factor
 from posteriori.networks.inference.inference import Inference
 from posteriori.networks.inference.junction_tree import JunctionTree, compile_tree
+from posteriori.registry import Subject
 from posteriori.tables import Column
 from posteriori.version import __version__
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
@@ -52,17 +51,6 @@ class Categories:
 
 
 Meaning = Categories | NumberCells
-
-
-class Subject(StrEnum):
-    """The kind of things that a model answers about, and so which sentences and pages its answers have."""
-
-    CLASS = "class"
-    NUMBER = "number"
-    COMPONENT = "component"
-    ROWS = "whole rows"
-    COLUMNS = "any column"
-    VARIABLES = "any variable"
 
 
 @dataclass(frozen=True)

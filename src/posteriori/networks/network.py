@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, Literal, Self
 
-from posteriori.model.answer import Answer, Categories, Subject
+from posteriori.model.answer import Answer, Categories
 from posteriori.networks.causal.adjustment import AdjustmentSets, adjustment_sets
 from posteriori.networks.causal.identification import Identification, causal_effect, identify
 from posteriori.networks.classifier import NetworkClassifier
@@ -31,6 +31,7 @@ from posteriori.networks.learning.cases import open_cases
 from posteriori.networks.learning.family_statistics import FamilyStatistics, count_cases, joined
 from posteriori.networks.learning.parameters import LearningOptions, fit_tables
 from posteriori.networks.notebooks import network_html
+from posteriori.registry import Subject
 from posteriori.support.keywords import Elsewhere, explain_unknown_keywords
 from posteriori.support.typing import Array
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from posteriori.model.answer import Subject
 from posteriori.plotting.canvas import GREY, INK, PALETTE, open_axes
+from posteriori.registry import Subject
 from posteriori.support.formatting import shorten
 
 if TYPE_CHECKING:

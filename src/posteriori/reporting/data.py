@@ -17,10 +17,10 @@ from posteriori.facts.members import main_member
 from posteriori.fitting.fitted import Fitted
 from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.model import GenerativeModel
-from posteriori.model.answer import Subject
 from posteriori.model_selection.held_out_predictions import HeldOut
 from posteriori.reading import read_labels, read_table
 from posteriori.reading.known_columns import KnownColumns
+from posteriori.registry import Subject
 from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
 from posteriori.tables.rows import take_rows

@@ -14,10 +14,10 @@ from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.estimator import Estimator
 from posteriori.classifiers.training_record import chosen_class
 from posteriori.facts.columns import ColumnFacts, facts_of_rows
-from posteriori.model.answer import Subject
 from posteriori.model_selection import HeldOut
 from posteriori.pool.value import FittedPool
 from posteriori.reading import read_table
+from posteriori.registry import Subject
 from posteriori.reporting.data import ReportData, check_address, check_classifier, target_of
 from posteriori.reporting.dependences import tree_section
 from posteriori.reporting.drift import TableRows

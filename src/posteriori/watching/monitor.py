@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.estimator import Estimator
 from posteriori.classifiers.training_record import share_of_seen_rows
-from posteriori.model.answer import Subject
 from posteriori.reading import read_table
 from posteriori.reading.matching import without_unused
+from posteriori.registry import Subject
 from posteriori.reporting.data import target_of
 from posteriori.reporting.markup import HtmlPage
 from posteriori.support.formatting import listed, plural

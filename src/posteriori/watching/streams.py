@@ -12,10 +12,10 @@ import numpy as np
 
 from posteriori.classifiers.estimator import Estimator, OfClasses
 from posteriori.fitting.label_parameters import labels_to_learn
-from posteriori.model.answer import Subject
 from posteriori.plotting.reading import Feature, cells_of
 from posteriori.reading import read_labels, read_table
 from posteriori.reading.known_columns import KnownColumns
+from posteriori.registry import Subject
 from posteriori.regression.rows import numbers_of
 from posteriori.support.checks import require
 from posteriori.support.formatting import exponential, percent
