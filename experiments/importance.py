@@ -80,11 +80,11 @@ def measure(table: Table) -> Figures:
     halves = rise[:, :half].mean(axis=1), rise[:, half:].mean(axis=1)
     noisy = with_noise(train, rng)
     noise = po.GenerativeClassifier(n_jobs=1).fit(noisy, labels).importance_
-    quiet = (np.abs(noise.information) <= 2.0 * noise.standard_error)[table.X.width :]
+    quiet = (np.abs(noise.increase) <= 2.0 * noise.standard_error)[table.X.width :]
     return {
         "rows": len(other),
         "spearman": [
-            [int(chosen.sum()), correlation(importance.information, mean, chosen), correlation(*halves, chosen)]
+            [int(chosen.sum()), correlation(importance.increase, mean, chosen), correlation(*halves, chosen)]
             for chosen in (alone, certain)
         ],
         "quiet": float(quiet.mean()),

@@ -44,7 +44,8 @@ def test_mean_and_interval_are_those_of_the_usual_variance(table, database):
         lambda batch: value.squares.predict(value.found.design.of_rows(batch, value.found.additive)[0])
     )
     spread = np.full((len(rows), 1), np.sqrt(value.usual_variance))
-    density = value.density(value.found.student_around(location, spread, value.squares.degrees))
+    probability = value.found.student_around(location, spread, value.squares.degrees)
+    density = po.Answer("y", value.cells, probability).density
     wanted = np.column_stack([density.mean, density.interval(0.8)])
     off = np.abs(found - wanted) / density.std[:, np.newaxis]
     # A quantile of whole numbers jumps where the location crosses a step.

@@ -57,8 +57,6 @@ class Estimator(BaseEstimator, ABC):
     _keywords: ClassVar[Wanted] = OF_CLASSIFIERS
     """Keywords of other libraries, and what does the same here."""
 
-    subject: ClassVar[Subject]
-    """The kind of its answers."""
     reads_counts: ClassVar[bool] = False
     """Whether the model reads columns of counts; to others a sparse block is an error, except as members of a pool."""
     takes_two_values: ClassVar[bool] = True
@@ -138,29 +136,11 @@ class Estimator(BaseEstimator, ABC):
 
     # Rows -------------------------------------------------------------------------------------------------------
 
-    def answer(self, X: Any) -> Answer:
-        """Return the probabilities of what the target may be in each row, with what they mean.
-
-        Classes, components, ordered levels and numbers are answered alike (`posteriori.Answer`): mode, quantiles and
-        intervals where there is an order, and proper scores. Missing cells are integrated out.
-        """
-        value = cast("FittedClasses", self._value)
-        return Answer(
-            value.target.name or "class",
-            value.meaning,
-            self._source(X).map(lambda batch: value.answer(batch).probability),
-        )
-
     def _source(self, X: Any) -> LabelledSource:
         """Return rows to predict."""
         if not self._is_fitted:
             check_is_fitted(self)  # raises its error; it takes longer than one row
         return self._value.rows.source(X, self.n_jobs)
-
-    def row_predictor(self, wanted: ResultColumns) -> RowPredictor:
-        """Return the predictor of rows part by part, as files are written: see `posteriori.predict_to`."""
-        value = cast("FittedClasses", self._value)
-        return RowPredictor.of_answers(value.answer, value.meaning, self._source, value.schema, value.ranges, wanted)
 
     def out_of_range(self, X: Any) -> list[str]:
         """Return for each row which cells lie outside of the training rows: numbers beyond their range, new categories.
@@ -193,7 +173,32 @@ class Estimator(BaseEstimator, ABC):
         return takes_tables(super().__sklearn_tags__())
 
 
-class OfClasses(Estimator):
+class Answering(Estimator):
+    """An estimator whose value answers about its target."""
+
+    subject: ClassVar[Subject]
+    """The kind of its answers."""
+
+    def answer(self, X: Any) -> Answer:
+        """Return the probabilities of what the target may be in each row, with what they mean.
+
+        Classes, components, ordered levels and numbers are answered alike (`posteriori.Answer`): mode, quantiles and
+        intervals where there is an order, and proper scores. Missing cells are integrated out.
+        """
+        value = cast("FittedClasses", self._value)
+        return Answer(
+            value.target.name or "class",
+            value.meaning,
+            self._source(X).map(lambda batch: value.answer(batch).probability),
+        )
+
+    def row_predictor(self, wanted: ResultColumns) -> RowPredictor:
+        """Return the predictor of rows part by part, as files are written: see `posteriori.predict_to`."""
+        value = cast("FittedClasses", self._value)
+        return RowPredictor.of_answers(value.answer, value.meaning, self._source, value.schema, value.ranges, wanted)
+
+
+class OfClasses(Answering):
     """An estimator whose value is a posterior of classes, or of the components of a mixture."""
 
     subject = Subject.CLASS

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.estimator import Answering
 from posteriori.classifiers.keywords import PROBABILITIES, SAMPLE, SCORER, SUMMARY, SUMS, TO_SQL
 from posteriori.classifiers.parameters import declares_parameters
 from posteriori.classifiers.partitions import require_in_memory
@@ -36,7 +36,7 @@ from posteriori.tables import Batch
 from posteriori.tables.writing import decode
 
 
-class Regressor(RegressorMixin, Estimator):
+class Regressor(RegressorMixin, Answering):
     """Predicts a number as a density, by a fitted value."""
 
     subject = Subject.NUMBER
