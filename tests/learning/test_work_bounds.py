@@ -65,7 +65,7 @@ def test_work_is_at_most_linear_in_classes_and_folds(name, count):
 
 @pytest.mark.parametrize(("n", "d", "n_classes"), [(1500, 20, 300), (1000, 100, 3), (5000, 20, 3)])
 def test_the_estimated_seconds_of_cells_have_the_right_size(n, d, n_classes, monkeypatch):
-    """CPU seconds, so that other processes count little; a factor of 5 leaves room for other machines."""
+    """The least CPU time of three calls, so that other processes count little; a factor of 5 is for other machines."""
     rng = np.random.default_rng(0)
     y = np.arange(n) % n_classes
     X = rng.normal(size=(n, d)) + rng.normal(size=(n_classes, d))[y]
@@ -74,10 +74,13 @@ def test_the_estimated_seconds_of_cells_have_the_right_size(n, d, n_classes, mon
     monkeypatch.setattr(Work, "announce", lambda work, *_: seen.append(work.seconds))
     for call in (lambda: model.fit(X, y), lambda: out_of_fold(model, X, y, folds=3)):
         call()  # compiles
-        seen.clear()
-        begun = time.process_time()
-        call()
-        assert 1 / 5 < sum(seen) / (time.process_time() - begun) < 5
+        took = []
+        for _ in range(3):
+            seen.clear()
+            begun = time.process_time()
+            call()
+            took.append(time.process_time() - begun)
+        assert 1 / 5 < sum(seen) / min(took) < 5
 
 
 def test_the_number_of_folds_that_is_affordable_is_the_largest(monkeypatch):
