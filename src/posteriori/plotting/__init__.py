@@ -1,6 +1,7 @@
 """Figures of fitted models. Each function draws on an Axes, by default one of a new figure, and returns it.
 
-It reads what a fitted model has learned and scores rows of the caller. Matplotlib is imported when a figure is drawn.
+It reads what a fitted model has learned and scores rows of the caller. Matplotlib is imported when a figure is drawn,
+and an ImportError says so if it is not installed.
 """
 
 from posteriori.plotting.effects import plot_densities, plot_effect

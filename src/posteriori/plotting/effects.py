@@ -87,8 +87,6 @@ def plot_densities(
     ------
     ValueError
         The model has no such feature, y is given without X, or a label is missing or not a class.
-    ImportError
-        Matplotlib is not installed.
 
     Examples
     --------
@@ -345,8 +343,6 @@ def plot_effect(
     ValueError
         The model has no such feature or class, has only one class, y is given without X, or X holds no value of the
         feature.
-    ImportError
-        Matplotlib is not installed.
 
     Examples
     --------

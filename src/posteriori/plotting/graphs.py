@@ -310,16 +310,10 @@ def plot_network(
     ax : matplotlib Axes, optional
         Default: axes of a new figure, as large as the network needs.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Raises
     ------
     ValueError
         The evidence names an unknown variable or state, or is impossible.
-    ImportError
-        Matplotlib is not installed.
 
     Examples
     --------
@@ -374,18 +368,12 @@ def plot_tree(
     ax : matplotlib Axes, optional
         Default: axes of a new figure, as large as the tree needs.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Raises
     ------
     ValueError
         There is no such class, or each class has a tree and label is None; or there is no such tree of the forest.
     TypeError
         The model has no tree, or is no forest and tree or max_depth is given.
-    ImportError
-        Matplotlib is not installed.
 
     Examples
     --------

@@ -47,16 +47,10 @@ def plot_calibration(
     strategy : {"quantile", "uniform"}, default "quantile"
         Bins of equally many rows, or of equal width. Empty bins are not drawn.
 
-    Returns
-    -------
-    matplotlib Axes
-
     Raises
     ------
     ValueError
         Labels are absent or missing, a shape or a parameter is wrong, or label is not a class.
-    ImportError
-        Matplotlib is not installed.
 
     References
     ----------
@@ -154,16 +148,10 @@ def plot_roc(
         Draw only this class against all others. Default: the second of two classes; all classes if there are more.
     ax : matplotlib Axes, optional
 
-    Returns
-    -------
-    matplotlib Axes
-
     Raises
     ------
     ValueError
         Labels are absent or missing, a shape is wrong, or label is not a class.
-    ImportError
-        Matplotlib is not installed.
 
     References
     ----------
@@ -199,18 +187,7 @@ def plot_precision_recall(
 
     Parameters
     ----------
-    model, X, y, proba, label, ax : as in `plot_roc`
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ValueError
-        Labels are absent or missing, a shape is wrong, or label is not a class.
-    ImportError
-        Matplotlib is not installed.
+    model, X, y, proba, label, ax : as in `plot_roc`, which raises the same errors
 
     References
     ----------
@@ -248,18 +225,7 @@ def plot_lift(
 
     Parameters
     ----------
-    model, X, y, proba, label, ax : as in `plot_roc`
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ValueError
-        Labels are absent or missing, a shape is wrong, or label is not a class.
-    ImportError
-        Matplotlib is not installed.
+    model, X, y, proba, label, ax : as in `plot_roc`, which raises the same errors
 
     Examples
     --------
@@ -298,8 +264,6 @@ def plot_confusion(model: Any, X: Any = None, y: Any = None, *, proba: Any = Non
     ------
     ValueError
         Labels are absent or missing, or a shape is wrong.
-    ImportError
-        Matplotlib is not installed.
 
     Examples
     --------
@@ -341,10 +305,8 @@ def _square(ax: Axes | None) -> Axes:
 def _predictions(model: Any, X: Any, y: Any, proba: Any, label: Any = None) -> tuple[Array, Array, Sequence[int]]:
     """Return the class index of each row, p(y | x), and which classes to draw: a label, the second of two, or all.
 
-    Raises
-    ------
-    ValueError
-        X and proba are both absent, labels are absent or missing, a shape is wrong, or label is not a class.
+    Raise ValueError if X and proba are both absent, labels are absent or missing, a shape is wrong, or label is not a
+    class.
     """
     check_is_fitted(model, "classes_")
     n_classes = len(model.classes_)

@@ -42,8 +42,6 @@ def plot_feature_information(
     ------
     ValueError
         most is not positive.
-    ImportError
-        Matplotlib is not installed.
 
     Examples
     --------

@@ -33,16 +33,10 @@ def plot_learning_curves(comparison: Any, measure: str | None = None, *, ax: Axe
         Default: "log_loss", or "rmse" of numbers.
     ax : matplotlib Axes, optional
 
-    Returns
-    -------
-    matplotlib Axes
-
     Raises
     ------
     ValueError
         The measure is not known.
-    ImportError
-        Matplotlib is not installed.
 
     References
     ----------

@@ -41,8 +41,6 @@ def plot_predictions(
         most is not positive, or the coverage is not between 0 and 1.
     AttributeError
         The model keeps no held-out predictions, as one that was loaded from a file.
-    ImportError
-        Matplotlib is not installed.
 
     Examples
     --------

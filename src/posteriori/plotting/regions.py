@@ -71,8 +71,6 @@ def plot_decision_regions(
     ------
     ValueError
         A feature is unknown, categorical or without a value in X, or the default features are ambiguous.
-    ImportError
-        Matplotlib is not installed.
 
     Examples
     --------
@@ -232,8 +230,6 @@ def plot_covariances(
     ValueError
         A feature is unknown or categorical, the default features are ambiguous, a share is not between 0 and 1,
         y is given without X, or a pool has no Gaussian member.
-    ImportError
-        Matplotlib is not installed.
 
     Examples
     --------
@@ -298,8 +294,6 @@ def plot_discriminants(model: GaussianDiscriminant, X: Any, y: Any = None, *, ax
     ------
     ValueError
         The model has one class only, or a pool has no Gaussian member.
-    ImportError
-        Matplotlib is not installed.
 
     Examples
     --------

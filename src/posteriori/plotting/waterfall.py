@@ -54,8 +54,6 @@ def plot_explanation(
         A class is unknown, there are not two classes, a model is given without X, or a step is infinite.
     IndexError
         There is no such row.
-    ImportError
-        Matplotlib is not installed.
 
     Examples
     --------
