@@ -387,7 +387,6 @@ class ChowLiuTree(DensityMixin, OneModel):
         return edge_information_in(self.model_, 0)
 
     def _check_fitted(self) -> None:
-        """Raise ValueError unless the parts of the fitted value, which may come from a file, agree with each other."""
         super()._check_fitted()
         require(len(self._value.classes) == 1, "a tree without label has several classes")
 

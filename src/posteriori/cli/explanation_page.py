@@ -209,7 +209,6 @@ def _signed_bar(value: float, greatest: float) -> str:
 
 
 def _cell(value: Any) -> str:
-    """Return a cell as a table shows it."""
     if value is None:
         return "missing"
     return number(value, 6) if isinstance(value, float) else label_text(value)

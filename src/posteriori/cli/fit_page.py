@@ -277,7 +277,6 @@ def _class_line(facts: Facts, width: int) -> str:
 
 
 def _print_columns(out: Console, columns: Sequence[Facts]) -> None:
-    """Print the columns of a table with their kinds, missing cells and values."""
     table = new_table("column", "kind", "missing", "values")
     table.columns[0].max_width = NAME if out.width >= _WIDE else 24
     table.columns[1].justify = table.columns[3].justify = "left"

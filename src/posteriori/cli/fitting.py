@@ -109,12 +109,8 @@ def _describe_classes(
 ) -> tuple[Scan, ScannedTable] | None:
     """Return the rows with classes in one spelling, and their description; plan the steps of the fit.
 
-    Return None if the target holds a quantity, and no model of classes is named.
-
-    Raises
-    ------
-    UserError
-        The target does not hold what the model predicts.
+    Return None if the target holds a quantity, and no model of classes is named; raise UserError if it does not hold
+    what the model predicts.
     """
     try:
         progress = _plan(scan.n_rows, len(features), options, hold_out)

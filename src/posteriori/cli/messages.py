@@ -357,7 +357,6 @@ def duration(seconds: float) -> str:
 
 
 def _show_bar(estimate: WorkEstimate, ended: threading.Event) -> None:
-    """Show a bar until the work ends."""
     if ended.wait(_DELAY):
         return
     bar = _new_bar(estimate)

@@ -57,7 +57,6 @@ def print_classes(facts: Facts) -> None:
 
 
 def _print_pool(facts: Facts) -> None:
-    """Print the members, candidates and feature importance of a pool."""
     out, target, labels = _print_head(facts)
     values = [[probability(p) for p in facts["prior"]], [f"{b:+.4f}" for b in facts["bias"]]]
     print_grid(out, target, ["prior", "bias (nats)"], labels, values)
@@ -72,7 +71,6 @@ def _print_pool(facts: Facts) -> None:
 
 
 def _print_model(facts: Facts) -> None:
-    """Print the parameters of a model."""
     out, target, labels = _print_head(facts)
     parts = [label_text(one["name"]) for one in facts["components"]] if facts["components"] else labels
     print_grid(out, f"p({target})", ["probability"], labels, [[probability(p) for p in facts["prior"]]])
@@ -115,7 +113,6 @@ def _print_words(out: Console, column: Facts) -> None:
 
 
 def _print_tree(out: Console, facts: Facts) -> None:
-    """Print the edges of a tree with their conditional mutual information."""
     given = "the class" if facts["class"] is None else label_text(facts["class"])
     table = new_table(f"feature, given {given}", "depends on", "nats", "", left=2)
     table.columns[3].justify = "left"

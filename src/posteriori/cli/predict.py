@@ -114,10 +114,7 @@ def _table_costs(path: Path) -> dict[str, dict[str, float]]:
 def _levels(coverage: float | None, quantiles: str | None) -> dict[str, float]:
     """Return the quantiles beside a predicted number, by their columns: the ends of an interval, or those asked for.
 
-    Raises
-    ------
-    UserError
-        Both are asked for, or a share is not between 0 and 1.
+    Raise UserError if both are asked for, or a share is not between 0 and 1.
     """
     if coverage is not None and quantiles is not None:
         raise UserError("--coverage asks for an interval, and --quantiles stand in its place; remove one of them")
@@ -222,7 +219,6 @@ class _Predicted:
             raise UserError("--top takes the first rows of a sorted list; add --sort, such as --sort CLASS")
 
     def decision(self, labels: Sequence[Any]) -> Decision | None:
-        """Return the rule that predicts a class."""
         return costs_in(self.costs, labels) if self.costs is not None else thresholds_in(self.threshold, labels)
 
 
@@ -289,10 +285,7 @@ def _held_out_predictor(path: Path, tables: Sequence[str], asked: _Predicted) ->
 def _joint_predictor(model: Any, asked: _Predicted, path: Path) -> tuple[Predicting, Column | None]:
     """Return the predictor of one column by a joint model, or by a pool that its file holds.
 
-    Raises
-    ------
-    UserError
-        No column is named, or one that the model does not have, or there is no pool of it.
+    Raise UserError if no column is named, or one that the model does not have, or there is no pool of it.
     """
     from posteriori.classifiers.estimator import estimator_of
     from posteriori.facts.joint import columns_of, value_of

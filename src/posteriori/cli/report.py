@@ -183,7 +183,6 @@ def _judged(estimator: Estimator, frame: pl.DataFrame, target: Any) -> tuple[pl.
 
 
 def _holds_model(path: Path) -> bool:
-    """Whether a file is a model rather than a table."""
     return str(path) != STDIN and not names_table(path)
 
 

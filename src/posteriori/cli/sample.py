@@ -108,7 +108,6 @@ def _compare(drawn: pl.DataFrame, path: Path | None, schema: Schema) -> None:
 
 
 def _as_frame(X: Any, names: tuple[str, ...]) -> pl.DataFrame:
-    """Return a table of any supported kind as a polars frame."""
     import narwhals as nw
     import numpy as np
     import polars as pl

@@ -160,21 +160,9 @@ class _OfColumns(BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the preprocessing and the model.
 
-        Parameters
-        ----------
-        X : array-like or data frame (n, d)
-            As in the `fit` of the library's own classifiers.
-        y : array-like (n,) or str
-            The label or number of each row, or the name of the column of X that holds these.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            A label is missing, a cell is infinite, or the model refuses the rows.
+        X is as in the `fit` of the library's own classifiers; y has the label or number of each row, or names the
+        column of X that holds these. Raise ValueError if a label is missing, a cell is infinite, or the model refuses
+        the rows.
         """
         chosen = self._chosen()
         table = read_table(X)
@@ -208,7 +196,6 @@ class _OfColumns(BaseEstimator):
 
     @property
     def reads_text(self) -> bool:
-        """Whether the model reads columns of text."""
         return self._chosen().reads_text
 
     def _chosen(self) -> Discriminative:
@@ -231,7 +218,6 @@ class _OfColumns(BaseEstimator):
         """Return the class indices or the numbers to learn, (n,)."""
 
     def _predicted(self, X: Any) -> Array:
-        """Return the predictions of new rows by the fitted model."""
         check_is_fitted(self, "pipeline_")
         table = read_table(X)
         positions = matched_places(table, self.schema_, type(self).__name__, self.schema_.target)
@@ -389,10 +375,7 @@ def _with_texts(cells: Array, table: Table, schema: Schema, positions: Any) -> A
 def _cells(table: Table, schema: Schema, positions: Any, largest: float) -> Array:
     """Return the numbers of a table, then the codes of its categories, float64 (n, d); NaN if missing.
 
-    Raises
-    ------
-    ValueError
-        A number is infinite, or exceeds the largest one in magnitude.
+    Raise ValueError if a number is infinite, or exceeds the largest one in magnitude.
     """
     rows = slice(0, table.n_rows)
     continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")

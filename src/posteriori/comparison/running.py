@@ -240,7 +240,6 @@ class _Trials:
     def record(
         self, title: str, size: int, repeat: int, scores: dict[str, float | None], messages: frozenset[str]
     ) -> None:
-        """Store the scores and the warnings of a fit."""
         self.scores.append({"model": title, "n_rows": size, "repeat": repeat, **scores})
         self.warned.update({(title, size, message) for message in messages})
 

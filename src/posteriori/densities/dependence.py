@@ -251,7 +251,6 @@ class _SummedCells:
 
     @classmethod
     def of(cls, parameters: FamilyTables, codes: Array) -> _SummedCells:
-        """Return the cells of these rows."""
         families, rows = parameters.families, parameters.rows_to_sum(codes)
         if not len(rows):
             return cls(rows, rows, rows)

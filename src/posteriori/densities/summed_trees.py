@@ -401,7 +401,6 @@ class _Sum:
         return losses
 
     def grow_to(self, n_trees: int, draws: _Draws) -> None:
-        """Grow trees until there are so many."""
         for turn in range(len(self.trees), n_trees):
             self.add_tree(draws.of(turn))
 

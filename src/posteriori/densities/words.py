@@ -233,7 +233,6 @@ class _SmoothedShares(LinearWordDensity):
     fitted = MultinomialParameters
 
     def estimate(self, statistics: WordCounts) -> MultinomialParameters:
-        """Return the smoothed shares of the words."""
         return MultinomialParameters(log_shares(statistics.count, self.alpha), statistics.mean_total)
 
     def _log_present(self, parameters: MultinomialParameters, bags: Bags) -> Array | None:

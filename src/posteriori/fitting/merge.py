@@ -76,7 +76,6 @@ def require_alike(position: int, one: FittedClasses, first: FittedClasses) -> No
 
 
 def _joined_schema(recipe: Recipe, values: Sequence[Fitted]) -> Schema:
-    """Return the schema of the rows of all models."""
     schema = values[0].schema
     for position, one in enumerate(values[1:], start=1):
         other = one.schema
@@ -98,7 +97,6 @@ def _joined_schema(recipe: Recipe, values: Sequence[Fitted]) -> Schema:
 
 
 def _joined_classes(values: Sequence[Fitted]) -> Column:
-    """Return the classes of all models."""
     target = values[0].target
     for position, one in enumerate(values[1:], start=1):
         _require_like("the target", target, one.target, position)

@@ -288,13 +288,7 @@ def _weights(model: GenerativeModel, weights: FactorWeights) -> dict[str, Any]:
 
 
 def _density(density: Any, parameters: Any) -> dict[str, Any]:
-    """Return a density with its parameters.
-
-    Raises
-    ------
-    ValueError
-        The evaluator does not know the density.
-    """
+    """Return a density with its parameters; ValueError if the evaluator does not know it."""
     if isinstance(density, densities.Grouped):
         written: dict[str, Any] = {
             "groups": [list(groups) for groups in parameters.groups.of_categories],

@@ -314,15 +314,8 @@ def _order_by_cells(source: LabelledSource, chosen: Array, component: Array, wei
     It depends on names only where a symmetry of the rows exchanges columns, categories or classes. Of numbers, their
     order within the column counts, so that units do not. None for a table of more than 2²⁴ cells.
 
-    Parameters
-    ----------
-    source : LabelledSource
-        Under its inferred schema. It is read once.
-    chosen : ndarray (m,)
-        The positions of the rows, ascending.
-    component : ndarray (m,)
-        The class index of each of them.
-    weight : ndarray (m,)
+    The source has its inferred schema, and is read once. The rows are at the positions `chosen`, (m,), ascending;
+    `component` is the class index of each, (m,), and `weight` its weight, (m,).
     """
     if len(chosen) * len(source.schema.columns) > _MOST_CELLS:
         return None

@@ -285,7 +285,6 @@ def _group(schema: Schema, columns: Sequence[int], mean: Array, error: Array, n_
 
 
 def _spaced(rows: Array, n: int) -> Array:
-    """Return n of some rows, evenly spaced."""
     chosen: Array = rows[np.linspace(0, len(rows), n, endpoint=False).astype(int)]
     return chosen
 
@@ -311,7 +310,6 @@ def _chunks(posterior: Posterior, rows: Array) -> Iterator[Array]:
 
 
 def _draw(model: GenerativeModel, n: int, rng: np.random.Generator) -> Batch:
-    """Draw rows from a model."""
     component = rng.choice(model.n_components, size=n, p=np.exp(model.log_prior))
     columns, schema = draw_rows(model, component, rng), model.schema
     continuous, categorical = schema.of_kind("continuous"), schema.of_kind("categorical")

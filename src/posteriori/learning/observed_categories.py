@@ -113,7 +113,6 @@ class _Trimmed:
         return cls(replace(schema, columns=tuple(known)), trimmed, sums, tuple(recode))
 
     def estimated(self, full: Schema, prior: Prior) -> ObservedCategoriesModel:
-        """Return the model that these statistics determine."""
         model = estimate(self.schema, self.blocks, prior, self.statistics)
         return ObservedCategoriesModel(full, model, self.recode, self.statistics)
 

@@ -115,11 +115,7 @@ class _RequestedSums:
 class _CollectRequested:
     """A function from a batch to the statistics of all requests.
 
-    Attributes
-    ----------
-    requests : tuple of PassRequest
-    folds : int or None
-        Requests for each subset have a component per pair of fold and class; per class if it is None.
+    Requests for each subset have a component per pair of fold and class; per class if `folds` is None.
     """
 
     requests: tuple[PassRequest, ...]
@@ -170,7 +166,6 @@ class SubsetSums:
     _found: dict[PassRequest, dict[int, Any]] = field(default_factory=dict)
 
     def __contains__(self, request: PassRequest) -> bool:
-        """Whether the request is answered."""
         return request in self._found
 
     def of(self, request: PassRequest, subset: int) -> Any:

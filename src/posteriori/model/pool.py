@@ -103,7 +103,6 @@ def parts_or_none(parts: Array) -> Array | None:
 
 
 def _is_complete(batch: Batch) -> bool:
-    """Return whether every cell of a batch is known."""
     if np.isnan(batch.numbers.values).any() or not batch.codes.values.all():
         return False
     return not batch.schema.of_kind("counts") or bool(known_cells(batch).all())

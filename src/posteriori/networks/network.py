@@ -417,7 +417,6 @@ class BayesianNetwork:
     def _statistics(
         self, table: Any, declared: dict[str, States], sample_weight: Any, n_jobs: int | None
     ) -> FamilyStatistics:
-        """Return the statistics of a table."""
         continuous = {one.variable for one in self._spec.gaussians}
         cases = open_cases(table, self._spec.dag.nodes, declared, sample_weight, n_jobs, continuous)
         return count_cases(self._spec.dag, cases)

@@ -96,7 +96,6 @@ class _MarginalLikelihood:
 
     @cached_property
     def kinds(self) -> list[int]:
-        """The kinds of features that there are."""
         return [k for k in range(len(KINDS)) if (self.features.kinds == k).any()]
 
     @cached_property
@@ -121,12 +120,10 @@ class _MarginalLikelihood:
 
     @property
     def n_groups(self) -> int:
-        """The number of groups of inputs."""
         return 0 if self.inputs is None else self.inputs.n_groups
 
     @cached_property
     def start(self) -> Array:
-        """Where the search starts."""
         of_kernel = [_START_OF_KERNEL, *[_START_OF_WEIGHTS / self.n_groups] * self.n_groups] if self.n_groups else []
         of_noise = [_START_OF_NOISE / self.n_noises] * self.n_noises
         return np.log([*[_START_OF_KIND] * len(self.kinds), *of_noise, *of_kernel])

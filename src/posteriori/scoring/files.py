@@ -227,7 +227,6 @@ def predictions(
 
 
 def _of_batch(fitted: FittedPosterior, wanted: ResultColumns) -> Callable[[Batch], Part]:
-    """Return a function from a batch to its predicted classes."""
     decision = wanted.decision
     classes = label_series("prediction", fitted.labels if decision is None else decision.labels(fitted.labels))
     names = [probability_column(label) for label in fitted.labels] if wanted.proba else []
@@ -321,7 +320,6 @@ class _Beside:
         return pl.concat([rows, frame], how="horizontal")
 
     def close(self) -> None:
-        """End the pass over the table."""
         if self._frames is not None:
             self._frames.close()  # type: ignore[attr-defined]  # a generator
 

@@ -137,10 +137,7 @@ class QuerySums:
     def _weights_and_ranges(self) -> tuple[Array, ColumnRanges] | None:
         """Return the number of rows per class and the ranges of the columns; None if a label is missing or unseen.
 
-        Raises
-        ------
-        ValueError
-            The number of rows has changed since they were counted.
+        Raise ValueError if the number of rows has changed since they were counted.
         """
         continuous = self.schema.of_kind("continuous")
         numbers = [(j, self._number(j)) for j in continuous]

@@ -48,7 +48,6 @@ class Dialect:
     name: str  # of a dialect that sqlglot writes
 
     def __post_init__(self) -> None:
-        """Check the name."""
         if self.name not in self.known():
             raise ValueError(f"dialect is {self.name!r}; choose one of {', '.join(self.known())}")
 

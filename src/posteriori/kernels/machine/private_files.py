@@ -113,14 +113,8 @@ def write_private(folder: Path, name: str, content: bytes) -> None:
 def _opened(folder: Path) -> Iterator[int | None]:
     """Yield a descriptor of a folder that no other user can change or replace, as of each folder above it.
 
-    A link on the way is followed if nobody else can change it; the folder itself may not be one.
-
-    Raises
-    ------
-    NotPrivateError
-        Another user could write to one of the folders.
-    OSError
-        One of them cannot be opened.
+    A link on the way is followed if nobody else can change it; the folder itself may not be one. Raise NotPrivateError
+    if another user could write to one of the folders, and OSError if one of them cannot be opened.
     """
     if not HAS_OWNERS:
         yield None

@@ -39,15 +39,7 @@ _PLAIN = re.compile(r'(?!.*(?://|/\*))[^\s"{}()\[\];,|]+')
 class _ProbabilityBlock:
     """A probability block as it stands in the file, before all variables are known.
 
-    Attributes
-    ----------
-    variable : str
-    parents : tuple of str
-    line : int
-    table, default : list of float or None
-    rows : list
-        Per row, the states of the parents, the numbers, and the position in the text.
-    properties : list of str
+    `rows` holds, per row, the states of the parents, the numbers, and the position in the text.
     """
 
     variable: str

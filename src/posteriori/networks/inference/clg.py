@@ -126,10 +126,7 @@ class Component:
     def _conditioned(self) -> tuple[Array, Array, Array, Array]:
         """The Cholesky roots of the seen covariance, log determinants, gains K, and hidden covariance given the seen.
 
-        Raises
-        ------
-        ValueError
-            The seen variables have a singular covariance: one is an exact function of others.
+        Raise ValueError if the seen variables have a singular covariance: one is an exact function of others.
         """
         hidden, seen = self._split
         s_hh = self.covariance[:, hidden[:, None], hidden]

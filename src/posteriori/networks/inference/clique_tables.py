@@ -556,13 +556,11 @@ class _Buffer:
         self.stops = [0]
 
     def append(self, values: Array) -> None:
-        """Copy values to the end."""
         stop = self.stops[-1] + len(values)
         self._whole[self.stops[-1] : stop] = values
         self.stops.append(stop)
 
     def array(self) -> Array:
-        """Return all appended values."""
         return self._whole[: self.stops[-1]]
 
 

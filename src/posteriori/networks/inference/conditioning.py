@@ -107,10 +107,7 @@ class Conditioned:
     def _cutset(self, used: Sequence[int], hard: set[int], together: set[int]) -> tuple[int, ...]:
         """Return variables whose states, once fixed, leave a tree that is small enough: greedily, fewest cells first.
 
-        Raises
-        ------
-        ValueError
-            The cutset would have more than 2**20 configurations.
+        Raise ValueError if the cutset would have more than 2**20 configurations.
         """
         inference = self.inference
         cutset: list[int] = []

@@ -44,10 +44,7 @@ def query(
 def _variables_asked(variables: Sequence[str], evidence: Evidence, nodes: Sequence[str]) -> tuple[str, ...]:
     """Return the query variables; if none is named, all whose state the evidence leaves open.
 
-    Raises
-    ------
-    ValueError
-        There is no such variable, it is named twice, or its state is known.
+    Raise ValueError if there is no such variable, it is named twice, or its state is known.
     """
     certain = evidence.certain
     if not variables:
@@ -289,11 +286,8 @@ def _moments(compiled: Compiled, name: str, values: dict[str, Array], tables: Ma
 def _likelihoods(soft: Mapping[str, Any], inference: Inference, n: int) -> dict[int, Array]:
     """Read the likelihoods of soft evidence about the rows of a table, by the positions of their variables.
 
-    Raises
-    ------
-    ValueError
-        There is no such variable, it is continuous, or its likelihoods are negative, infinite, all 0 or of another
-        shape.
+    Raise ValueError if there is no such variable, it is continuous, or its likelihoods are negative, infinite, all 0 or
+    of another shape.
     """
     likelihoods = {}
     for name, values in soft.items():

@@ -82,14 +82,8 @@ class UnknownStateError(ValueError):
 class _Accumulate:
     """Statistics of a batch of rows. It is sent to workers, so that it holds no table.
 
-    Attributes
-    ----------
-    kinds : tuple of str (V,)
-    cardinalities : tuple of int
-        Of the discrete variables.
-    present : tuple of int
-        As in `Cases`.
-    sufficient_statistics : StatisticsFactory
+    `kinds` are those of all V variables, `cardinalities` those of the discrete ones, and `present` is as in `Cases`.
+    `sufficient_statistics` is a StatisticsFactory.
     """
 
     kinds: tuple[str, ...]
@@ -98,7 +92,6 @@ class _Accumulate:
     sufficient_statistics: Any
 
     def __call__(self, batch: Batch) -> Any:
-        """Return the statistics of the rows of a batch."""
         if batch.unseen:
             raise UnknownStateError(next(iter(batch.unseen)))
         n = len(batch)
@@ -243,7 +236,6 @@ def _inferred(table: Table, j: int, name: str) -> Column:
 
 
 def _numeric(table: Table, j: int, name: str) -> Column:
-    """Return a column of numbers for a continuous variable."""
     column = table.column(j, categorical=False)
     if column.kind != "continuous":
         raise ValueError(f"column {name!r} holds no numbers, but the variable is continuous; convert the column")

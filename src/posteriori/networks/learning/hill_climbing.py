@@ -119,7 +119,6 @@ class _Path:
         self.restart(edges)
 
     def restart(self, edges: Array) -> None:
-        """Continue from another graph."""
         d = len(edges)
         self.edges = edges.copy()
         self.toggled = np.full((d, d), np.nan)
@@ -153,7 +152,6 @@ class _Path:
         return _Move(u, v, bool(reverses), float(gains[reverses, u, v]))
 
     def make(self, move: _Move) -> None:
-        """Apply a move to the graph."""
         u, v = move.u, move.v
         adds = not self.edges[u, v]
         self.edges[u, v] = adds

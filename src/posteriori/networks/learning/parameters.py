@@ -305,12 +305,8 @@ def _run_em(
     """Return the expected counts and moments, and the log-likelihood before each step.
 
     EM for the mode of the posterior: each step raises log p(known cells) + Σ alpha·log p, which is the log-likelihood
-    itself if alpha is 0. The M step normalises expected counts (Koller & Friedman 2009, section 19.2.2).
-
-    References
-    ----------
-    Lauritzen (1995), The EM algorithm for graphical association models with missing data, Computational Statistics &
-    Data Analysis 19.
+    itself if alpha is 0. The M step normalises expected counts (Koller & Friedman 2009, section 19.2.2; Lauritzen 1995,
+    The EM algorithm for graphical association models with missing data, Computational Statistics & Data Analysis 19).
     """
     counts, moments = _start(statistics, generator(options.random_state))
     # EM cannot leave a probability of 0, so that cells without pseudo-counts start from one pseudo-count.

@@ -369,11 +369,8 @@ class BoundSearch:
         """Alternate between tables by EM, and hill climbing on expected counts.
 
         Each step maximises the expected score of complete rows. With BIC or AIC, it never lowers the log-likelihood of
-        the known cells less the penalty (Friedman 1998, theorem 3.1); steps end when this no longer rises.
-
-        References
-        ----------
-        Friedman (1998), The Bayesian structural EM algorithm, UAI 14.
+        the known cells less the penalty (Friedman 1998, The Bayesian structural EM algorithm, UAI 14, theorem 3.1);
+        steps end when this no longer rises.
         """
         options = LearningOptions.of(names, None, None, 50, 1e-4, self.random_state)
         rng = generator(self.random_state)
