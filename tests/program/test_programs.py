@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import posteriori as po
+from posteriori.cli import main
 from posteriori.program.cells import Cells
 from posteriori.program.model import log_posterior
 from posteriori.registry import COMPARED_OF_NUMBERS, MODELS, find_model
@@ -158,3 +159,48 @@ def test_programs_agree_on_tables_of_any_shape(seed, shape, alpha, kind):
         warnings.simplefilter("ignore")  # of a table with one class, for example
         model.fit(frame, y)
     require_agreement(model, with_holes(frame, 0.5, rng), "numpy")
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of packages that read a graph
+def test_a_density_of_ones_own_is_in_a_graph_by_its_program():
+    from examples.extending.density import Exponential
+
+    rng = np.random.default_rng(0)
+    frame, y = pl.DataFrame({"wait": rng.exponential(size=60)}), rng.integers(0, 2, 60)
+    model = po.NaiveBayes(distributions={"wait": Exponential()}).fit(frame, y)
+    for engine in ENGINES:
+        require_agreement(model, with_holes(frame, 0.3, rng), engine)
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (pl.Series("when", ["2024-01-01", "2024-05-01", "2024-02-02", "2025-01-01"]).str.to_date(), "dates"),
+        (pl.Series("text", ["good day", "bad day", "good night", "bad night"]), "text"),
+        (pl.Series("id", [2**60, 2**60 + 2, 2**60, 2**60 + 2]), "2⁵³"),
+    ],
+)
+def test_what_a_graph_cannot_read_is_named(column, words):
+    distributions = {"id": "categorical"} if column.name == "id" else None
+    more = {"columns": po.Columns(text=["text"])} if column.name == "text" else {}
+    X = pl.DataFrame({"x": [1.0, 2.0, 3.0, 4.0], column.name: column})
+    model = po.NaiveBayes(distributions=distributions, **more).fit(X, ["u", "v", "u", "v"])
+    with pytest.raises(ValueError, match=f"{column.name}.*{words}"):
+        model.to_onnx()
+
+
+def test_truth_values_and_numbers_may_be_categories():
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame({"is": rng.random(60) < 0.5, "code": rng.choice([1, 5, 9], 60)})
+    y = rng.integers(0, 2, 60).astype(bool)
+    model = po.NaiveBayes(distributions={"code": "categorical"}).fit(frame, y)
+    require_agreement(model, with_holes(frame, 0.3, rng), "onnxruntime")
+
+
+def test_the_command_line_writes_a_graph(tmp_path):
+    onnx = pytest.importorskip("onnx", reason="onnx is absent: pip install -e '.[onnx]'")
+    model, graph = tmp_path / "m.posteriori", tmp_path / "m.onnx"
+    po.save(po.NaiveBayes().fit(FEATURES, PENGUINS["species"]), model)
+    assert main(["export", str(model), "--to", "onnx", "-o", str(graph)]) == 0
+    assert [one.name for one in onnx.load(graph).graph.input] == FEATURES.columns
+    assert main(["export", str(model), "--to", "onnx"]) == 2

@@ -46,7 +46,7 @@ def segment_sums(values: Arrays, segment: Arrays, like: Arrays) -> Arrays:
 def segment_log_sums(values: Arrays, segment: Arrays, like: Arrays) -> Arrays:
     """Return log Σ exp of lines, (L, Z), by the number of their segment, (L,), in the shape of `like`, (S, Z)."""
     xp = values.__array_namespace__()
-    peak = _scattered(values, segment, lambda one: np.full_like(one, -np.inf), "max", like)
+    peak = _scattered(values, segment, lambda x: np.full_like(x, -np.inf), "max", like)
     shift = xp.where(peak == -np.inf, 0.0, peak)
     with np.errstate(divide="ignore"):
         return shift + xp.log(segment_sums(xp.exp(values - xp.take(shift, segment, axis=0)), segment, like))
@@ -54,14 +54,14 @@ def segment_log_sums(values: Arrays, segment: Arrays, like: Arrays) -> Arrays:
 
 def _scattered(values: Arrays, segment: Arrays, start: Any, how: str, like: Arrays) -> Arrays:
     if isinstance(values, np.ndarray):
-        found = start(like)
-        (np.add if how == "add" else np.maximum).at(found, segment, values)
-        return found
+        result = start(like)
+        (np.add if how == "add" else np.maximum).at(result, segment, values)
+        return result
     import ndonnx as ndx
     import spox.opset.ai.onnx.v21 as onnx
 
     first = ndx.full_like(like, 0.0 if how == "add" else -np.inf)
     place = segment[:, None] + np.zeros((1, like.shape[1]), np.int64)
     # onnxruntime adds up equal places of ScatterND on several threads, and loses some; not those of ScatterElements.
-    of_places = (one.unwrap_spox() for one in (first, place, values))
+    of_places = (x.unwrap_spox() for x in (first, place, values))
     return ndx.asarray(onnx.scatter_elements(*of_places, axis=0, reduction=how))  # type: ignore[attr-defined]

@@ -43,7 +43,7 @@ class Cells:
     def rows(self, mask: Arrays) -> Cells:
         """Return the rows of a mask, (n,)."""
         place = self.xp.nonzero(mask)[0]
-        each = [self.xp.take(one, place, axis=0) for one in (self.numbers, self.categories, self.unseen)]
+        each = [self.xp.take(x, place, axis=0) for x in (self.numbers, self.categories, self.unseen)]
         return Cells(self.schema, *each)
 
     def number(self, j: int) -> Arrays:
@@ -77,7 +77,7 @@ class Cells:
     def outside(self, lowest: Sequence[float], highest: Sequence[float], columns: Sequence[int]) -> Arrays:
         """Return whether a number of some columns is beyond its range, or a category is unseen, (n,)."""
         xp = self.xp
-        found = xp.any(self.unseen, axis=1)
+        outside = xp.any(self.unseen, axis=1)
         for j, low, high in zip(columns, lowest, highest, strict=True):
-            found = found | (self.number(j) < low) | (self.number(j) > high)
-        return found
+            outside = outside | (self.number(j) < low) | (self.number(j) > high)
+        return outside

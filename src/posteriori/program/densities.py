@@ -99,7 +99,7 @@ def missingness(block: Block, parameters: MissingnessParameters) -> Factors:
         block.cells.code(j) > 0 if j in schema.coded else ~block.xp.isnan(block.cells.number(j)) for j in block.columns
     ]
     present = block.xp.stack(known, axis=1)[:, None, :]
-    of_missing, of_present = (block.xp.asarray(one) for one in (parameters.log_missing, parameters.log_present))
+    of_missing, of_present = (block.xp.asarray(log_p) for log_p in (parameters.log_missing, parameters.log_present))
     return block.columns, block.xp.where(present, of_present, of_missing)
 
 
@@ -243,10 +243,10 @@ def multivariate_gaussian(block: Block, parameters: MultivariateGaussianParamete
 
 def _total(parts: Sequence[Arrays]) -> Arrays:
     """Return the sum of some arrays of one shape."""
-    found = parts[0]
+    total = parts[0]
     for part in parts[1:]:
-        found = found + part
-    return found
+        total = total + part
+    return total
 
 
 def _at_distance(

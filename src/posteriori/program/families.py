@@ -53,7 +53,7 @@ def _summed(codes: Arrays, tables: FamilyTables) -> Arrays:
         if below[j] and width:
             wanted = xp.any(xp.take(codes, xp.asarray(np.array(sorted(below[j]))), axis=1) > 0, axis=1)
             split = (code == 0) & xp.take(wanted, row, axis=0)
-            kept, many = (xp.nonzero(one)[0] for one in (~split, split))
+            kept, many = (xp.nonzero(mask)[0] for mask in (~split, split))
             values = xp.reshape(xp.zeros_like(many)[:, None] + np.arange(1, width + 1)[None, :], (-1,))
             copies = xp.reshape(many[:, None] + np.zeros((1, width), np.int64), (-1,))
             code = xp.concat([xp.take(code, kept, axis=0), values], axis=0)
@@ -72,11 +72,11 @@ def _summed(codes: Arrays, tables: FamilyTables) -> Arrays:
             key = row
             for i, value in live.items():
                 key = xp.unique_inverse(key * (tables.cardinalities[i] + 1) + value)[1]
-            found = xp.unique_all(key)
-            like = xp.take(weight, found[1], axis=0)
-            weight = segment_log_sums(weight, xp.reshape(found[2], (-1,)), like)
-            row = xp.take(row, found[1], axis=0)
-            live = {i: xp.take(value, found[1], axis=0) for i, value in live.items()}
+            groups = xp.unique_all(key)
+            like = xp.take(weight, groups[1], axis=0)
+            weight = segment_log_sums(weight, xp.reshape(groups[2], (-1,)), like)
+            row = xp.take(row, groups[1], axis=0)
+            live = {i: xp.take(value, groups[1], axis=0) for i, value in live.items()}
         log_p = segment_log_sums(weight, row, of_rows)
         factors[j] = xp.where((own > 0)[:, None], log_p, 0.0)
         weight = weight - xp.take(xp.where(log_p == -np.inf, 0.0, log_p), row, axis=0)

@@ -18,15 +18,15 @@ def log_posterior(posterior: Posterior, cells: Cells) -> Arrays:
     """Return log p(y | x) in nats, (n, C); NaN in a row that no class can produce, or with an infinite number."""
     xp, pool = cells.xp, posterior.pool
     if pool is None:
-        found = _normalised(scores(posterior.models[0], cells.under(posterior.models[0].schema)))
+        log_p = _normalised(scores(posterior.models[0], cells.under(posterior.models[0].schema)))
     else:
         used = np.flatnonzero(pool.used)
         models = [posterior.models[m] for m in used.tolist()]
         each = [_clipped(_normalised(scores(model, cells.under(model.schema)))) for model in models]
-        found = _pooled(pool.of_members(used), each, cells)
+        log_p = _pooled(pool.of_members(used), each, cells)
     if not cells.numbers.shape[1]:
-        return found
-    return xp.where(xp.any(xp.isinf(cells.numbers), axis=1, keepdims=True), xp.asarray(np.nan), found)
+        return log_p
+    return xp.where(xp.any(xp.isinf(cells.numbers), axis=1, keepdims=True), xp.asarray(np.nan), log_p)
 
 
 def scores(model: GenerativeModel, cells: Cells) -> Arrays:

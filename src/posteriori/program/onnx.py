@@ -64,7 +64,7 @@ def _input(column: Column) -> Any:
         what = "dates or times" if column.part is not None else "text or a block of words"
         raise ValueError(f"column {column.source!r} holds {what}, which no ONNX graph of posteriori reads")
     if column.kind == "continuous" or {*column.kinds} == {"numbers"}:
-        if any(isinstance(one, int) and abs(one) > _EXACT for one in column.categories):
+        if any(isinstance(cell, int) and abs(cell) > _EXACT for cell in column.categories):
             raise ValueError(
                 f"column {column.name!r} has categories beyond 2⁵³, which are not exact; make them strings"
             )

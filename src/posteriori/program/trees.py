@@ -129,7 +129,7 @@ class _Tree:
 
     def factors(self) -> list[Arrays]:
         """Return the term of each column, children before their parents, (n, Z) each."""
-        found: dict[int, Arrays] = {}
+        terms: dict[int, Arrays] = {}
         children: dict[int, list[int]] = {}
         for j, parent in enumerate(self._parents):
             if parent >= 0:
@@ -139,8 +139,8 @@ class _Tree:
                 self._collect(j, children[j])
             parent, message = self._parents[j], self._chosen(self._message(j), j)
             hidden = parent >= 0 and (self._is_number(parent) or self._width(parent) > 1)
-            found[j] = self._xp.where(self._missing(parent), 0.0, message) if hidden else message
-        return [found[j] for j in range(len(self._parents))]
+            terms[j] = self._xp.where(self._missing(parent), 0.0, message) if hidden else message
+        return [terms[j] for j in range(len(self._parents))]
 
     def _collect(self, j: int, children: Sequence[int]) -> None:
         """Add up the messages of the children of a column, for rows where it is missing."""
@@ -171,7 +171,7 @@ class _Tree:
 
         It is g − ½·log(1 + v·k) + (h·m + ½·v·h² − ½·k·m²) / (1 + v·k).
         """
-        g, h, k = (one[:, :, None] for one in self._messages[j])
+        g, h, k = (x[:, :, None] for x in self._messages[j])
         spread = 1.0 + variance * k
         return g - 0.5 * self._xp.log(spread) + (h * mean + 0.5 * variance * h * h - 0.5 * k * mean * mean) / spread
 
