@@ -44,6 +44,7 @@ from posteriori.tables import Assignment, Column, Numbers
 from posteriori.tables.schema import CellKind
 
 if TYPE_CHECKING:
+    from posteriori.program.densities import Block, Factors
     from posteriori.sql.factors import Factor, FactorContext
 
 SMALLEST_MEAN = 1e-100  # in data units
@@ -127,6 +128,12 @@ class Exponential(BaseDensity):
         weights = -1.0 / parameters.mean
         bias = -np.log(parameters.mean).sum(axis=1)
         return LinearTerms(bias, [(position, None, weights[:, position]) for position in range(len(columns))])
+
+    # Optional: `to_onnx`. Functions of the array API, which NumPy runs and ndonnx records; terms that are the same for
+    # all components may be left out.
+    def program(self, block: Block, parameters: ExponentialParameters) -> Factors:
+        xp, x = block.xp, block.cells.numbers_of(block.columns)[:, None, :]
+        return block.columns, xp.where(xp.isnan(x), 0.0, -x / parameters.mean - np.log(parameters.mean))
 
 
 # One entry in `REGISTRY` of `densities/registry.py` makes it one of the library's own. A model file may only name

@@ -217,6 +217,47 @@ class OfClasses(Answering):
         """Return the predictor of the class of rows part by part."""
         return RowPredictor.of_classes(replace(self._value.predictor, n_jobs=self.n_jobs), wanted)
 
+    def to_onnx(self) -> Any:
+        """Return the model as a graph of ONNX, which runtimes of other languages score rows with.
+
+        Every single model, a pool and a mixture has a graph, in double precision and of ONNX's own operators (opset 21,
+        ai.onnx.ml 4). Its probabilities are those of `predict_proba` up to rounding, with any cells missing.
+
+        Returns
+        -------
+        onnx.ModelProto
+            An input for each column that the model reads, by its name, (N,): double, NaN where missing; or text where
+            the categories are strings or truth values ("true", "false"), "" where missing. The outputs are ``label``,
+            (N,), and ``probabilities``, (N, C), in the order of `classes_`; of a mixture the number of the component.
+            A row that no class can produce, or with an infinite number, has NaN and the label of the prior.
+
+        Raises
+        ------
+        ValueError
+            A column holds dates, text or blocks of words; categories or classes are of several types; or a density
+            has no program.
+        ImportError
+            ndonnx is absent: ``pip install "posteriori[onnx]"``.
+
+        Notes
+        -----
+        Trees and rows with missing cells hold some numbers for each row, tree and value: score batches of some 10,000
+        rows. Cells out of the support of a distribution, such as negative counts, are not refused.
+
+        Examples
+        --------
+        >>> import onnxruntime, numpy as np, posteriori as po  # doctest: +SKIP
+        >>> graph = po.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "high", "high"]).to_onnx()
+        >>> session = onnxruntime.InferenceSession(graph.SerializeToString())
+        >>> label, probabilities = session.run(None, {"x0": np.array([1.5, np.nan])})
+        >>> label.tolist()
+        ['low', 'high']
+        """
+        from posteriori.program.onnx import write  # imported here, because it is rarely needed
+
+        check_is_fitted(self)
+        return write(self._posterior, self._value.predictor.labels)
+
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,), of a pool that of the mixture of its members: lower for more unusual rows."""

@@ -13,7 +13,7 @@ from posteriori.cli.files import write_out
 from posteriori.cli.messages import UserError, as_user_errors
 from posteriori.cli.models import AnyModelPath, load
 from posteriori.cli.options import Force, ModelPath, Threshold, split_names
-from posteriori.cli.outputs import output_at
+from posteriori.cli.outputs import Output, output_at
 from posteriori.cli.predict import named_costs, named_thresholds
 from posteriori.cli.records import CLASSES, NUMBERS, refuse_unfit
 from posteriori.registry import Subject
@@ -23,11 +23,14 @@ class ExportLanguage(StrEnum):
     """Languages that a model is exported to."""
 
     js = "js"
+    onnx = "onnx"
 
 
 def export(
     model: AnyModelPath,
-    to: Annotated[ExportLanguage, typer.Option(help="js: JSON for the evaluator in JavaScript.")] = ExportLanguage.js,
+    to: Annotated[
+        ExportLanguage, typer.Option(help="js: JSON for the evaluator in JavaScript. onnx: a graph of ONNX.")
+    ] = ExportLanguage.js,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write. Default: stdout.")
     ] = None,
@@ -37,18 +40,23 @@ def export(
     ] = None,
     force: Force = False,
 ) -> None:
-    """Write a model for JavaScript: pages and services then score rows without Python.
+    """Write a model for JavaScript or ONNX: pages and services then score rows without Python.
 
     The evaluator computes p(class | row), log p(row), each factor of the sum, the marginals of a network, the
     density of a number by an AdditiveRegressor, and any column of a joint model, with any cells missing. Its numbers
-    are those of Python up to rounding.
+    are those of Python up to rounding. A graph of ONNX gives the label and p(class | row) of classifiers.
     For a database: posteriori sql.
 
     Example:
 
         posteriori export penguins.posteriori --to js -o penguins.json --evaluator posteriori.mjs
+        posteriori export penguins.posteriori --to onnx -o penguins.onnx
     """
-    del to  # the one language
+    if to is ExportLanguage.onnx:
+        if output is None or evaluator is not None:
+            raise UserError("a graph of ONNX is one file of bytes: name it with -o, without --evaluator")
+        _export_onnx(model, output_at(output, [model], force))
+        return
     place = None if output is None else output_at(output, [model], force)
     beside = None if evaluator is None else output_at(evaluator, [model], force, others=[output])
     loaded = load(model, *Subject)
@@ -66,6 +74,19 @@ def export(
     else:
         with place.writing() as path:
             write_whole(path, written.encode())
+
+
+def _export_onnx(model: Path, place: Output) -> None:
+    from posteriori.support.atomic_write import write_whole
+
+    loaded = load(model, Subject.CLASS, Subject.COMPONENT)
+    with as_user_errors():
+        try:
+            graph = loaded.to_onnx()
+        except ImportError as error:
+            raise UserError(str(error)) from error
+    with place.writing() as path:
+        write_whole(path, graph.SerializeToString())
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -72,29 +73,35 @@ class KnownCells:
         """1 for each column that counts, else 0, (d,)."""
         return (self.weight > 0).astype(np.float64)
 
-    def shares(self, known: Array) -> Array:
-        """Return the known shares s and c of rows, (n, 2), from which cells are known, (n, d)."""
+    def shares(self, known: Any) -> Any:
+        """Return the known shares s and c of rows, (n, 2), from which cells are known, (n, d).
+
+        Arrays may be of any namespace: NumPy computes, and ndonnx writes ONNX.
+        """
         if self.typical <= 0:
             return np.ones((len(known), 2))
         pairs = (self.weight, self.typical), (self.counted, self.typical_number)
-        return np.stack([self._share(known * weight, weight, typical) for weight, typical in pairs], axis=1)
+        xp = known.__array_namespace__()
+        return xp.stack([self._share(known * weight, weight, typical) for weight, typical in pairs], axis=1)
 
-    def _share(self, of_cells: Array, weight: Array, typical: float) -> Array:
+    def _share(self, of_cells: Array, weight: Array, typical: float) -> Any:
         """Return the known share of rows, (n,), from the weights of their known cells, (n, d)."""
-        share = of_cells.sum(axis=1) / typical  # sums over each row, so that no bit depends on the rows beside it
+        xp = of_cells.__array_namespace__()
+        share = xp.sum(of_cells, axis=1) / typical  # sums over each row, so that no bit depends on the rows beside it
         for pattern in self.patterns:
-            share = np.maximum(share, (of_cells * pattern).sum(axis=1) / (pattern * weight).sum())
-        return np.asarray(np.minimum(share, 1.0))
+            share = xp.maximum(share, xp.sum(of_cells * pattern, axis=1) / float((pattern * weight).sum()))
+        return xp.minimum(share, xp.ones_like(share))
 
-    def parts(self, known: Array) -> Array:
+    def parts(self, known: Any) -> Any:
         """Return the parts of w, v and e in the weights of rows, (n, 3), from which cells are known, (n, d)."""
         return self.parts_of(self.shares(known))
 
-    def parts_of(self, shares: Array) -> Array:
+    def parts_of(self, shares: Any) -> Any:
         """Return the same from the known shares of rows, (n, 2)."""
-        nothing = (1.0 - shares.min(axis=1)) ** _RARE
+        xp = shares.__array_namespace__()
+        nothing = (1.0 - xp.min(shares, axis=1)) ** _RARE
         whole = (1.0 - nothing) * (1.0 - (1.0 - shares[:, 0] ** self.power) ** _FLAT)
-        return np.stack([whole, 1.0 - nothing - whole, nothing], axis=1)
+        return xp.stack([whole, 1.0 - nothing - whole, nothing], axis=1)
 
 
 def parts_or_none(parts: Array) -> Array | None:

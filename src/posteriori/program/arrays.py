@@ -1,0 +1,67 @@
+"""Functions of arrays of any namespace of the array API standard, and the two that the standard lacks.
+
+NumPy runs a function of arrays; ndonnx records the same function as a graph of ONNX.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Arrays = Any  # an array of NumPy, or one that ndonnx records
+
+
+def log_sum_exp(x: Arrays, axis: int = -1) -> Arrays:
+    """Return log Σ exp along an axis, −∞ where all terms are −∞."""
+    xp = x.__array_namespace__()
+    peak = xp.max(x, axis=axis, keepdims=True)
+    shift = xp.where(peak == -np.inf, 0.0, peak)
+    with np.errstate(divide="ignore"):
+        total = xp.log(xp.sum(xp.exp(x - shift), axis=axis, keepdims=True))
+    return xp.squeeze(total + shift, axis=axis)
+
+
+def taken(table: Arrays, index: Arrays) -> Arrays:
+    """Return the entries of a table, (K, …), at an array of positions of any shape."""
+    xp = index.__array_namespace__()
+    flat = xp.take(xp.asarray(table), xp.reshape(index, (-1,)), axis=0)
+    return xp.reshape(flat, (-1, *index.shape[1:], *table.shape[1:]))
+
+
+def where_rows(mask: Arrays, of_rows: Arrays, otherwise: Arrays) -> Arrays:
+    """Return an array (n, …) with the entries of some rows, (m, …), in the rows of a mask with m true entries."""
+    xp = mask.__array_namespace__()
+    none = xp.zeros((1, *otherwise.shape[1:]), dtype=xp.float64)  # no row may be chosen
+    place = xp.where(mask, xp.cumulative_sum(xp.astype(mask, xp.int64), axis=0), 0)
+    chosen = xp.take(xp.concat([none, of_rows], axis=0), place, axis=0)
+    return xp.where(xp.reshape(mask, (-1, *[1] * (len(otherwise.shape) - 1))), chosen, otherwise)
+
+
+def segment_sums(values: Arrays, segment: Arrays, like: Arrays) -> Arrays:
+    """Return the sums of lines, (L, Z), by the number of their segment, (L,), in the shape of `like`, (S, Z)."""
+    return _scattered(values, segment, np.zeros_like, "add", like)
+
+
+def segment_log_sums(values: Arrays, segment: Arrays, like: Arrays) -> Arrays:
+    """Return log Σ exp of lines, (L, Z), by the number of their segment, (L,), in the shape of `like`, (S, Z)."""
+    xp = values.__array_namespace__()
+    peak = _scattered(values, segment, lambda x: np.full_like(x, -np.inf), "max", like)
+    shift = xp.where(peak == -np.inf, 0.0, peak)
+    with np.errstate(divide="ignore"):
+        return shift + xp.log(segment_sums(xp.exp(values - xp.take(shift, segment, axis=0)), segment, like))
+
+
+def _scattered(values: Arrays, segment: Arrays, start: Any, how: str, like: Arrays) -> Arrays:
+    if isinstance(values, np.ndarray):
+        result = start(like)
+        (np.add if how == "add" else np.maximum).at(result, segment, values)
+        return result
+    import ndonnx as ndx
+    import spox.opset.ai.onnx.v21 as onnx
+
+    first = ndx.full_like(like, 0.0 if how == "add" else -np.inf)
+    place = segment[:, None] + np.zeros((1, like.shape[1]), np.int64)
+    # onnxruntime adds up equal places of ScatterND on several threads, and loses some; not those of ScatterElements.
+    of_places = (x.unwrap_spox() for x in (first, place, values))
+    return ndx.asarray(onnx.scatter_elements(*of_places, axis=0, reduction=how))  # type: ignore[attr-defined]

@@ -1,0 +1,123 @@
+"""A fitted posterior as functions of arrays: scores, members of a pool, and what is known of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from posteriori.model import GenerativeModel, Pool, Posterior
+from posteriori.model.pool import FLOOR, HALF_DISAGREEMENT
+from posteriori.program.arrays import Arrays, log_sum_exp
+from posteriori.program.cells import Cells
+from posteriori.program.densities import Block, program_of
+
+
+def log_posterior(posterior: Posterior, cells: Cells) -> Arrays:
+    """Return log p(y | x) in nats, (n, C); NaN in a row that no class can produce, or with an infinite number."""
+    xp, pool = cells.xp, posterior.pool
+    if pool is None:
+        log_p = _normalised(scores(posterior.models[0], cells.under(posterior.models[0].schema)))
+    else:
+        used = np.flatnonzero(pool.used)
+        models = [posterior.models[m] for m in used.tolist()]
+        each = [_clipped(_normalised(scores(model, cells.under(model.schema)))) for model in models]
+        log_p = _pooled(pool.of_members(used), each, cells)
+    if not cells.numbers.shape[1]:
+        return log_p
+    return xp.where(xp.any(xp.isinf(cells.numbers), axis=1, keepdims=True), xp.asarray(np.nan), log_p)
+
+
+def scores(model: GenerativeModel, cells: Cells) -> Arrays:
+    """Return log p(y | x) + constant per row in nats, (n, C)."""
+    xp, weights = cells.xp, model.weights
+    total = _start(model, cells)
+    for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True):
+        if block.shared:
+            continue
+        of_block = Block(cells, block.columns, weights is not None, block.exposure_in(model.schema))
+        columns, factors = program_of(block.density)(of_block, parameters)
+        for k, j in enumerate(columns):
+            weight = 1.0 if weights is None else float(weights.weight[j])
+            if weight > 0:
+                total = total + (factors[:, :, k] if weight == 1.0 else weight * factors[:, :, k])
+    if not model.of_class:
+        return total
+    of_class = np.array(model.of_class)
+    parts = [xp.take(total, xp.asarray(np.flatnonzero(of_class == y)), axis=1) for y in range(model.n_classes)]
+    return xp.stack([log_sum_exp(part) for part in parts], axis=1)
+
+
+def _start(model: GenerativeModel, cells: Cells) -> Arrays:
+    """Return the constant terms, (1, Z), or (n, Z) of factors with weights: see `GenerativeModel.start`."""
+    xp = cells.xp
+    if model.weights is None or model.offset is None:
+        start = model.log_prior if model.weights is None else model.weights.bias
+        return xp.asarray(np.where(np.isneginf(model.log_prior), -np.inf, start)[np.newaxis])
+    whole = np.where(np.isneginf(model.log_prior), -np.inf, model.weights.bias)
+    known = [cells.known(j) | bool(model.evident[j]) for j in np.flatnonzero(model.sharing).tolist()]
+    share = xp.sum(xp.astype(xp.stack(known, axis=1), xp.float64), axis=1, keepdims=True) / max(len(known), 1)
+    return xp.where(share == 1.0, xp.asarray(whole[np.newaxis]), model.log_prior + share * model.offset)
+
+
+def _normalised(of_rows: Arrays) -> Arrays:
+    xp = of_rows.__array_namespace__()
+    with np.errstate(invalid="ignore"):  # a row that no class can produce
+        shifted = of_rows - xp.max(of_rows, axis=1, keepdims=True)
+    return shifted - log_sum_exp(shifted)[:, None]
+
+
+def _clipped(log_p: Arrays) -> Arrays:
+    """As `clip_log_posteriors`, of one member."""
+    xp = log_p.__array_namespace__()
+    uniform = xp.where(xp.isnan(log_p), xp.asarray(-np.log(log_p.shape[1])), log_p)
+    return xp.maximum(uniform, xp.asarray(FLOOR))
+
+
+def _pooled(pool: Pool, each: Sequence[Arrays], cells: Cells) -> Arrays:
+    """Return log p(y | x) of a pool from those of its members: see `Pool.log_posterior`."""
+    xp, partial, beyond = cells.xp, pool.fading, pool.extrapolation
+    weights: list[Any] = [float(weight) for weight in pool.weight]
+    bias: Any = pool.bias[np.newaxis]
+    if partial is not None:
+        columns = range(len(cells.schema.columns))
+        known = xp.astype(xp.stack([cells.known(j) for j in columns], axis=1), xp.float64)
+        whole, some, nothing = (partial.cells.parts(known)[:, k, None] for k in range(3))
+        pairs = zip(pool.weight, partial.weight, partial.nothing_weight, strict=True)
+        weights = [whole * float(w) + some * float(v) + nothing * float(e) for w, v, e in pairs]
+        bias = whole * bias + some * partial.bias + nothing * partial.nothing_bias
+    total = bias
+    for weight, log_p in zip(weights, each, strict=True):
+        total = total + weight * log_p
+    product = _normalised(total)
+    if beyond is None:
+        return product
+    ranges = beyond.ranges
+    places = [j for j in cells.schema.of_kind("continuous") if ranges.has_numbers[j]]
+    low, high = (ranges.lowest - ranges.room)[places], (ranges.highest + ranges.room)[places]
+    outside = cells.outside(low.tolist(), high.tolist(), places)[:, None]
+    members = [m for m, is_in in enumerate(beyond.in_mean.tolist()) if is_in]
+    of_mean = xp.stack(
+        [xp.zeros_like(product[:, 0]) + weights[m] if partial is None else weights[m][:, 0] for m in members], axis=1
+    )
+    log_means = xp.stack([each[m] for m in members], axis=2)
+    return xp.where(outside, _mixture(product, log_means, of_mean, beyond.log_ratio, beyond.least), product)
+
+
+def _mixture(log_product: Arrays, log_p: Arrays, weight: Arrays, log_ratio: Arrays, least: float) -> Arrays:
+    """As `Extrapolation.log_mixture`, of the members in the mean."""
+    xp = log_product.__array_namespace__()
+    whole = xp.sum(weight, axis=1, keepdims=True)
+    share = xp.where(whole > 0.0, weight / xp.where(whole > 0.0, whole, 1.0), xp.asarray(1.0 / weight.shape[1]))
+    with np.errstate(divide="ignore"):
+        log_mean = _normalised(log_sum_exp(log_p + xp.log(share)[:, None, :]) + log_ratio)
+    mean = xp.exp(log_mean)
+    with np.errstate(invalid="ignore"):
+        apart = xp.where(mean > 0.0, mean * (log_mean - log_product), 0.0)
+    fourth = xp.maximum(xp.sum(apart, axis=1, keepdims=True), xp.asarray(0.0)) ** 4.0
+    of_mean = least + (1.0 - least) * fourth / (fourth + HALF_DISAGREEMENT**4)
+    with np.errstate(divide="ignore"):
+        log_rest = xp.log1p(-of_mean)
+    pair = xp.stack([log_rest + log_product, xp.log(of_mean) + log_mean], axis=2)
+    return log_sum_exp(pair)
