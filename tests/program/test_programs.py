@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import posteriori as po
 from posteriori.cli import main
-from posteriori.program.cells import Cells
+from posteriori.program.cells import ArrayCells
 from posteriori.program.model import log_posterior
 from posteriori.registry import COMPARED_OF_NUMBERS, MODELS, find_model
 from tests.sql.test_to_sql import FEATURES, PATTERNS, PENGUINS, mixed_rows, with_holes
@@ -23,7 +23,7 @@ COUNTS = ("poisson", "rate", "multinomial", "scaled", "complement", "presence", 
 def by_numpy(model, frame):
     """Return log p(y | x) of the program of a model, (n, C)."""
     posterior = model.fitted_.posterior
-    return model._source(frame).map(lambda batch: log_posterior(posterior, Cells.of(batch)))
+    return model._source(frame).map(lambda batch: log_posterior(posterior, ArrayCells.of(batch)))
 
 
 def by_onnxruntime(model, frame):

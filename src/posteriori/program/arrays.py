@@ -1,6 +1,7 @@
-"""Functions of arrays of any namespace of the array API standard, and the two that the standard lacks.
+"""Functions of arrays of any namespace of the array API standard, and those that the standard lacks.
 
-NumPy runs a function of arrays; ndonnx records the same function as a graph of ONNX.
+NumPy runs a function of arrays, and ndonnx records it as a graph of ONNX. A namespace may have some in a form of
+its own: that of SQL has (`posteriori.sql.expressions`).
 """
 
 from __future__ import annotations
@@ -15,11 +16,23 @@ Arrays = Any  # an array of NumPy, or one that ndonnx records
 def log_sum_exp(x: Arrays, axis: int = -1) -> Arrays:
     """Return log Σ exp along an axis, −∞ where all terms are −∞."""
     xp = x.__array_namespace__()
+    if hasattr(xp, "log_sum_exp"):
+        return xp.log_sum_exp(x, axis)
     peak = xp.max(x, axis=axis, keepdims=True)
     shift = xp.where(peak == -np.inf, 0.0, peak)
     with np.errstate(divide="ignore"):
         total = xp.log(xp.sum(xp.exp(x - shift), axis=axis, keepdims=True))
     return xp.squeeze(total + shift, axis=axis)
+
+
+def log_normalised(x: Arrays) -> Arrays:
+    """Return x − log Σ exp x along the last axis, (n, C), NaN where all terms are −∞."""
+    xp = x.__array_namespace__()
+    if hasattr(xp, "log_normalised"):
+        return xp.log_normalised(x)
+    with np.errstate(invalid="ignore"):
+        shifted = x - xp.max(x, axis=1, keepdims=True)
+    return shifted - log_sum_exp(shifted)[:, None]
 
 
 def taken(table: Arrays, index: Arrays) -> Arrays:
@@ -29,9 +42,26 @@ def taken(table: Arrays, index: Arrays) -> Arrays:
     return xp.reshape(flat, (-1, *index.shape[1:], *table.shape[1:]))
 
 
+def as_code(x: Arrays, most: int) -> Arrays:
+    """Return whole numbers up to a greatest one as codes."""
+    xp = x.__array_namespace__()
+    return xp.as_code(x, most) if hasattr(xp, "as_code") else xp.astype(x, xp.int64)
+
+
+def at_code(of_codes: Arrays, code: Arrays) -> Arrays:
+    """Return the entries (n, Z) at codes (n,) from 1 on of an array (n, Z, A)."""
+    xp = code.__array_namespace__()
+    if hasattr(xp, "at_code"):
+        return xp.at_code(of_codes, code)
+    is_code = code[:, None, None] == np.arange(1, of_codes.shape[2] + 1)
+    return xp.sum(xp.where(is_code, of_codes, 0.0), axis=2)
+
+
 def where_rows(mask: Arrays, of_rows: Arrays, otherwise: Arrays) -> Arrays:
     """Return an array (n, …) with the entries of some rows, (m, …), in the rows of a mask with m true entries."""
     xp = mask.__array_namespace__()
+    if hasattr(xp, "where_rows"):
+        return xp.where_rows(mask, of_rows, otherwise)
     none = xp.zeros((1, *otherwise.shape[1:]), dtype=xp.float64)  # no row may be chosen
     place = xp.where(mask, xp.cumulative_sum(xp.astype(mask, xp.int64), axis=0), 0)
     chosen = xp.take(xp.concat([none, of_rows], axis=0), place, axis=0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,57 +12,47 @@ from posteriori.program.arrays import Arrays
 from posteriori.tables import Batch, Schema
 
 
-@dataclass(frozen=True)
-class Cells:
-    """Rows under a schema."""
+class Cells(ABC):
+    """Rows under a schema, and which of them are refused: they have no posterior."""
 
     schema: Schema
-    numbers: Arrays  # (n, c): the columns of numbers, NaN where missing
-    categories: Arrays  # (n, k): the codes of the columns of categories, 0 where missing
-    unseen: Arrays  # (n, k): whether a cell of these is a category unseen in training
 
-    @classmethod
-    def of(cls, batch: Batch) -> Cells:
-        """Return the cells of a batch as arrays of NumPy."""
-        schema = batch.schema
-        codes = batch.codes.values[:, [schema.coded.index(j) for j in schema.of_kind("categorical")]].astype(np.int64)
-        unseen = np.zeros(codes.shape, np.bool_)
-        for j, rows in batch.unseen_categories:
-            unseen[rows, schema.of_kind("categorical").index(j)] = True
-        return cls(schema, batch.numbers.values.astype(np.float64), codes, unseen)
+    def __init__(self, schema: Schema, refused: list[Arrays]) -> None:
+        self.schema = schema
+        self.refused = refused  # (n,) each
 
     @property
+    @abstractmethod
     def xp(self) -> Any:
         """The functions of the arrays."""
-        return self.numbers.__array_namespace__()
 
-    def under(self, schema: Schema) -> Cells:
+    @abstractmethod
+    def under(self, schema: Schema) -> Self:
         """Return the same rows with the cut points of another schema of the same columns."""
-        return replace(self, schema=schema)
 
-    def rows(self, mask: Arrays) -> Cells:
-        """Return the rows of a mask, (n,)."""
-        place = self.xp.nonzero(mask)[0]
-        each = [self.xp.take(x, place, axis=0) for x in (self.numbers, self.categories, self.unseen)]
-        return Cells(self.schema, *each)
-
+    @abstractmethod
     def number(self, j: int) -> Arrays:
         """Return the numbers of a column, (n,)."""
-        return self.numbers[:, self.schema.of_kind("continuous").index(j)]
+
+    @abstractmethod
+    def code(self, j: int) -> Arrays:
+        """Return the codes of a column of categories or of its bins, (n,)."""
+
+    @abstractmethod
+    def is_unseen(self, j: int) -> Arrays:
+        """Return which cells of a column are categories that were unseen in training, (n,)."""
+
+    @abstractmethod
+    def program_of(self, density: Any) -> Any:
+        """Return the program of a density or of its class."""
+
+    def refuse(self, rows: Arrays) -> None:
+        """Refuse some rows, (n,) booleans, as `predict` refuses them."""
+        self.refused.append(rows)
 
     def numbers_of(self, columns: Sequence[int]) -> Arrays:
         """Return the numbers of some columns, (n, d)."""
-        if tuple(columns) == self.schema.of_kind("continuous"):
-            return self.numbers
         return self.xp.stack([self.number(j) for j in columns], axis=1)
-
-    def code(self, j: int) -> Arrays:
-        """Return the codes of a column of categories or of its bins, (n,)."""
-        xp, column = self.xp, self.schema.columns[j]
-        if column.cuts is None:
-            return self.categories[:, self.schema.of_kind("categorical").index(j)]
-        x = self.number(j)
-        return xp.where(xp.isnan(x), 0, 1 + xp.searchsorted(xp.asarray(np.array(column.cuts)), x, side="right"))
 
     def codes_of(self, columns: Sequence[int]) -> Arrays:
         """Return the codes of some columns, (n, d)."""
@@ -74,10 +64,61 @@ class Cells:
             return self.code(j) > 0
         return ~self.xp.isnan(self.number(j))
 
-    def outside(self, lowest: Sequence[float], highest: Sequence[float], columns: Sequence[int]) -> Arrays:
-        """Return whether a number of some columns is beyond its range, or a category is unseen, (n,)."""
-        xp = self.xp
-        outside = xp.any(self.unseen, axis=1)
-        for j, low, high in zip(columns, lowest, highest, strict=True):
-            outside = outside | (self.number(j) < low) | (self.number(j) > high)
-        return outside
+
+class ArrayCells(Cells):
+    """Rows as arrays of NumPy, or as arrays that ndonnx records."""
+
+    def __init__(
+        self, schema: Schema, numbers: Arrays, categories: Arrays, unseen: Arrays, refused: list[Arrays] | None = None
+    ) -> None:
+        super().__init__(schema, [] if refused is None else refused)
+        self._numbers = numbers  # (n, c): the columns of numbers, NaN where missing
+        self._categories = categories  # (n, k): the codes of the columns of categories, 0 where missing
+        self._unseen = unseen  # (n, k): whether a cell of these is a category unseen in training
+        if refused is None and numbers.shape[1]:
+            self.refuse(self.xp.any(self.xp.isinf(numbers), axis=1))
+
+    @classmethod
+    def of(cls, batch: Batch) -> ArrayCells:
+        """Return the cells of a batch as arrays of NumPy."""
+        schema = batch.schema
+        codes = batch.codes.values[:, [schema.coded.index(j) for j in schema.of_kind("categorical")]].astype(np.int64)
+        unseen = np.zeros(codes.shape, np.bool_)
+        for j, rows in batch.unseen_categories:
+            unseen[rows, schema.of_kind("categorical").index(j)] = True
+        return cls(schema, batch.numbers.values.astype(np.float64), codes, unseen)
+
+    @property
+    def xp(self) -> Any:
+        """The functions of the arrays."""
+        return self._numbers.__array_namespace__()
+
+    def under(self, schema: Schema) -> ArrayCells:
+        """Return the same rows with the cut points of another schema of the same columns."""
+        return ArrayCells(schema, self._numbers, self._categories, self._unseen, self.refused)
+
+    def number(self, j: int) -> Arrays:
+        """Return the numbers of a column, (n,)."""
+        return self._numbers[:, self.schema.of_kind("continuous").index(j)]
+
+    def numbers_of(self, columns: Sequence[int]) -> Arrays:
+        """Return the numbers of some columns, (n, d)."""
+        return self._numbers if tuple(columns) == self.schema.of_kind("continuous") else super().numbers_of(columns)
+
+    def code(self, j: int) -> Arrays:
+        """Return the codes of a column of categories or of its bins, (n,)."""
+        xp, column = self.xp, self.schema.columns[j]
+        if column.cuts is None:
+            return self._categories[:, self.schema.of_kind("categorical").index(j)]
+        x = self.number(j)
+        return xp.where(xp.isnan(x), 0, 1 + xp.searchsorted(xp.asarray(np.array(column.cuts)), x, side="right"))
+
+    def is_unseen(self, j: int) -> Arrays:
+        """Return which cells of a column are categories that were unseen in training, (n,)."""
+        return self._unseen[:, self.schema.of_kind("categorical").index(j)]
+
+    def program_of(self, density: Any) -> Any:
+        """Return the program of a density or of its class."""
+        from posteriori.program.densities import program_of  # imported here: programs are of cells
+
+        return program_of(density)

@@ -35,11 +35,12 @@ from posteriori.densities import (
     SummedTreesParameters,
     TreeParameters,
 )
-from posteriori.program.arrays import Arrays, log_sum_exp, taken, where_rows
+from posteriori.program.arrays import Arrays, as_code, log_sum_exp, taken, where_rows
 from posteriori.program.cells import Cells
 from posteriori.program.families import of_families
 from posteriori.program.forests import of_forest
 from posteriori.program.trees import of_tree
+from posteriori.tables.bags import LARGEST_COUNT
 
 _SMALLEST = 1e-300  # of a sum of shares whose logarithm is taken
 _SHIFT = 8  # Stirling's series is used above it
@@ -54,7 +55,8 @@ class Block:
     columns: Sequence[int]
     is_weighted: bool  # whether the factor of each column has a weight of its own, so that factors cannot be merged
     exposure: int | None = None  # the column of exposures
-    of_groups: Mapping[int, Arrays] = field(default_factory=dict)  # codes of groups of categories, by position
+    # the code of the group of each code of a column, (K + 1,), by the position of the column
+    groups: Mapping[int, Any] = field(default_factory=dict)
 
     @property
     def xp(self) -> Any:
@@ -63,7 +65,8 @@ class Block:
 
     def code(self, position: int) -> Arrays:
         """Return the codes of a column, (n,)."""
-        return self.of_groups[position] if position in self.of_groups else self.cells.code(self.columns[position])
+        code = self.cells.code(self.columns[position])
+        return taken(self.groups[position], code) if position in self.groups else code
 
     @cached_property
     def codes(self) -> Arrays:
@@ -106,6 +109,18 @@ def missingness(block: Block, parameters: MissingnessParameters) -> Factors:
 # Counts, each in a column of numbers --------------------------------------------------------------------------------
 
 
+def _counts(block: Block, is_whole: bool = False, most: float = LARGEST_COUNT) -> Arrays:
+    """Return the counts, (n, d), after refusing rows with a negative, too large or fractional one."""
+    xp, x = block.xp, block.cells.numbers_of(block.columns)
+    wrong = x < 0.0
+    if is_whole:
+        wrong = wrong | (xp.floor(x) < x)
+    if most < np.inf:  # infinite cells are refused already
+        wrong = wrong | (x > most)
+    block.cells.refuse(xp.any(wrong, axis=1))
+    return x
+
+
 def _linear(x: Arrays, weight: Any) -> Arrays:
     """Return x_j·w_zj, (n, Z, d), 0 where x_j is 0 or missing, whatever the weight."""
     xp, x = x.__array_namespace__(), x[:, None, :]
@@ -124,20 +139,21 @@ def _log_totals(x: Arrays, share: Any, log_whole: Any) -> Arrays:
 
 def poisson(block: Block, parameters: PoissonParameters) -> Factors:
     """Return x_j·log rate_zj − rate_zj."""
-    x = block.cells.numbers_of(block.columns)
+    x = _counts(block, is_whole=True, most=np.inf)
     missing = block.xp.isnan(x)[:, None, :]
     return block.columns, block.xp.where(missing, 0.0, _linear(x, parameters.log_rate) - parameters.rate)
 
 
 def poisson_rate(block: Block, parameters: PoissonRateParameters) -> Factors:
     """Return x_j·log λ_zj − λ_zj·ℓ of an exposure ℓ; of its shares of the counts present where ℓ is missing."""
-    xp, x = block.xp, block.cells.numbers_of(block.columns)
+    xp, x = block.xp, _counts(block, is_whole=True)
     events = _linear(x, parameters.of_words.scores)
     totals = _log_totals(x, parameters.rate, np.log(np.maximum(parameters.whole, _SMALLEST)))
     known = xp.where(xp.isnan(x), 0.0, x)[:, None, :]
     without = events - known * totals[:, :, None]
     if block.exposure is None:
         return block.columns, without
+    block.cells.refuse(block.cells.number(block.exposure) <= 0.0)
     exposure = block.cells.number(block.exposure)[:, None, None]
     expected = xp.where(xp.isnan(x)[:, None, :], 0.0, exposure * parameters.rate)
     return block.columns, xp.where(xp.isnan(exposure), without, events - expected)
@@ -145,12 +161,12 @@ def poisson_rate(block: Block, parameters: PoissonRateParameters) -> Factors:
 
 def multinomial(block: Block, parameters: MultinomialParameters) -> Factors:
     """Return x_j·log θ_zj, with the shares θ of the counts that are present."""
-    return block.columns, _shares(block.cells.numbers_of(block.columns), parameters)
+    return block.columns, _shares(_counts(block), parameters)
 
 
 def scaled_multinomial(block: Block, parameters: MultinomialParameters) -> Factors:
     """Return t_j·log θ_zj of t_j = log(1 + x_j), divided by their Euclidean length."""
-    xp, t = block.xp, block.xp.log1p(block.cells.numbers_of(block.columns))
+    xp, t = block.xp, block.xp.log1p(_counts(block))
     length = xp.sqrt(xp.sum(xp.where(xp.isnan(t), 0.0, t * t), axis=1, keepdims=True))
     return block.columns, _shares(xp.where(length > 0.0, t / xp.where(length > 0.0, length, 1.0), t), parameters)
 
@@ -163,19 +179,19 @@ def _shares(x: Arrays, parameters: MultinomialParameters) -> Arrays:
 
 def complement(block: Block, parameters: ComplementParameters) -> Factors:
     """Return x_j·w_zj."""
-    return block.columns, _linear(block.cells.numbers_of(block.columns), parameters.score)
+    return block.columns, _linear(_counts(block), parameters.score)
 
 
 def presence(block: Block, parameters: PresenceParameters) -> Factors:
     """Return log p that word j is present, or that it is absent."""
-    xp, x = block.xp, block.cells.numbers_of(block.columns)[:, None, :]
+    xp, x = block.xp, _counts(block)[:, None, :]
     seen = xp.where(x > 0.0, xp.asarray(parameters.present), xp.asarray(parameters.absent))
     return block.columns, xp.where(xp.isnan(x), 0.0, seen)
 
 
 def compound(block: Block, parameters: CompoundParameters) -> Factors:
     """Return log Γ(a_zj + x_j) − log Γ(a_zj), and x_j/N of log Γ(A_z) − log Γ(A_z + N)."""
-    xp, x, a = block.xp, block.cells.numbers_of(block.columns), parameters.concentration
+    xp, x, a = block.xp, _counts(block, is_whole=True), parameters.concentration
     gap = xp.isnan(x)
     known = xp.where(gap, 0.0, x)
     n = xp.sum(known, axis=1, keepdims=True)
@@ -260,7 +276,7 @@ def _at_distance(
     if isinstance(place, int):
         peak = parameters.log_peak[place]
     else:
-        peak = taken(parameters.log_peak, xp.astype(place, xp.int64))
+        peak = taken(parameters.log_peak, as_code(place, len(parameters.log_peak) - 1))
     return peak - 0.5 * log_volume - 0.5 * (nu + counts) * xp.log1p(distance / (nu * parameters.spread))
 
 
@@ -357,14 +373,13 @@ def tree(block: Block, parameters: TreeParameters) -> Factors:
 
 def grouped(block: Block, parameters: GroupedParameters) -> Factors:
     """Return the log factors of the groups; p(x_j | g_j) is the same for all components."""
-    groups = parameters.groups
-    codes = {
-        position: taken(groups.code_of_group(j, parameters.cardinalities[j]).astype(np.int64), block.code(position))
+    groups = {
+        position: parameters.groups.code_of_group(j, parameters.cardinalities[j]).astype(np.int64)
         for j, position in enumerate(parameters.coded)
-        if groups.of_categories[j]
+        if parameters.groups.of_categories[j]
     }
-    coarse = next(each for density, each in PROGRAMS.items() if density.fitted is type(parameters.coarse))
-    return coarse(replace(block, of_groups=codes), parameters.coarse)
+    coarse = next(density for density in PROGRAMS if density.fitted is type(parameters.coarse))
+    return block.cells.program_of(coarse)(replace(block, groups=groups), parameters.coarse)
 
 
 Program = Callable[[Block, Any], Factors]
@@ -393,8 +408,9 @@ PROGRAMS: dict[type[Any], Program] = {
 
 
 def program_of(density: Any) -> Program:
-    """Return the program of a density: its own method `program`, or that of the library; ValueError if none is."""
-    own: Program | None = getattr(density, "program", None) or PROGRAMS.get(type(density))
+    """Return the program of a density, or of its class: its own, or that of the library; ValueError if none is."""
+    kind = density if isinstance(density, type) else type(density)
+    own: Program | None = getattr(density, "program", None) or PROGRAMS.get(kind)
     if own is None:
         raise ValueError(
             f"the density {density.name!r} has no program, so that it runs in Python only; write its method `program`"

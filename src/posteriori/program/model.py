@@ -7,29 +7,34 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.model import GenerativeModel, Pool, Posterior
+from posteriori.model import Extrapolation, GenerativeModel, Pool, Posterior
 from posteriori.model.pool import FLOOR, HALF_DISAGREEMENT
-from posteriori.program.arrays import Arrays, log_sum_exp
+from posteriori.program.arrays import Arrays, log_normalised, log_sum_exp
 from posteriori.program.cells import Cells
-from posteriori.program.densities import Block, program_of
+from posteriori.program.densities import Block
 
 
 def log_posterior(posterior: Posterior, cells: Cells) -> Arrays:
-    """Return log p(y | x) in nats, (n, C); NaN in a row that no class can produce, or with an infinite number."""
-    xp, pool = cells.xp, posterior.pool
+    """Return log p(y | x) in nats, (n, C); NaN in a row that no class can produce, or that is refused."""
+    log_p = scores(posterior, cells)
+    log_p = log_normalised(log_p) if posterior.pool is None else log_p
+    for rows in cells.refused:
+        log_p = cells.xp.where(rows[:, None], cells.xp.asarray(np.nan), log_p)
+    return log_p
+
+
+def scores(posterior: Posterior, cells: Cells) -> Arrays:
+    """Return log p(y | x) in nats, (n, C), of one model with a constant per row."""
+    pool = posterior.pool
     if pool is None:
-        log_p = _normalised(scores(posterior.models[0], cells.under(posterior.models[0].schema)))
-    else:
-        used = np.flatnonzero(pool.used)
-        models = [posterior.models[m] for m in used.tolist()]
-        each = [_clipped(_normalised(scores(model, cells.under(model.schema)))) for model in models]
-        log_p = _pooled(pool.of_members(used), each, cells)
-    if not cells.numbers.shape[1]:
-        return log_p
-    return xp.where(xp.any(xp.isinf(cells.numbers), axis=1, keepdims=True), xp.asarray(np.nan), log_p)
+        return _scores(posterior.models[0], cells.under(posterior.models[0].schema))
+    used = np.flatnonzero(pool.used)
+    models = [posterior.models[m] for m in used.tolist()]
+    each = [_clipped(log_normalised(_scores(model, cells.under(model.schema)))) for model in models]
+    return _pooled(pool.of_members(used), each, cells)
 
 
-def scores(model: GenerativeModel, cells: Cells) -> Arrays:
+def _scores(model: GenerativeModel, cells: Cells) -> Arrays:
     """Return log p(y | x) + constant per row in nats, (n, C)."""
     xp, weights = cells.xp, model.weights
     total = _start(model, cells)
@@ -37,7 +42,7 @@ def scores(model: GenerativeModel, cells: Cells) -> Arrays:
         if block.shared:
             continue
         of_block = Block(cells, block.columns, weights is not None, block.exposure_in(model.schema))
-        columns, factors = program_of(block.density)(of_block, parameters)
+        columns, factors = cells.program_of(block.density)(of_block, parameters)
         for k, j in enumerate(columns):
             weight = 1.0 if weights is None else float(weights.weight[j])
             if weight > 0:
@@ -59,13 +64,6 @@ def _start(model: GenerativeModel, cells: Cells) -> Arrays:
     known = [cells.known(j) | bool(model.evident[j]) for j in np.flatnonzero(model.sharing).tolist()]
     share = xp.sum(xp.astype(xp.stack(known, axis=1), xp.float64), axis=1, keepdims=True) / max(len(known), 1)
     return xp.where(share == 1.0, xp.asarray(whole[np.newaxis]), model.log_prior + share * model.offset)
-
-
-def _normalised(of_rows: Arrays) -> Arrays:
-    xp = of_rows.__array_namespace__()
-    with np.errstate(invalid="ignore"):  # a row that no class can produce
-        shifted = of_rows - xp.max(of_rows, axis=1, keepdims=True)
-    return shifted - log_sum_exp(shifted)[:, None]
 
 
 def _clipped(log_p: Arrays) -> Arrays:
@@ -90,19 +88,28 @@ def _pooled(pool: Pool, each: Sequence[Arrays], cells: Cells) -> Arrays:
     total = bias
     for weight, log_p in zip(weights, each, strict=True):
         total = total + weight * log_p
-    product = _normalised(total)
+    product = log_normalised(total)
     if beyond is None:
         return product
-    ranges = beyond.ranges
-    places = [j for j in cells.schema.of_kind("continuous") if ranges.has_numbers[j]]
-    low, high = (ranges.lowest - ranges.room)[places], (ranges.highest + ranges.room)[places]
-    outside = cells.outside(low.tolist(), high.tolist(), places)[:, None]
+    outside = _outside(beyond, cells)
+    if outside is None:
+        return product
     members = [m for m, is_in in enumerate(beyond.in_mean.tolist()) if is_in]
     of_mean = xp.stack(
         [xp.zeros_like(product[:, 0]) + weights[m] if partial is None else weights[m][:, 0] for m in members], axis=1
     )
     log_means = xp.stack([each[m] for m in members], axis=2)
-    return xp.where(outside, _mixture(product, log_means, of_mean, beyond.log_ratio, beyond.least), product)
+    return xp.where(outside[:, None], _mixture(product, log_means, of_mean, beyond.log_ratio, beyond.least), product)
+
+
+def _outside(beyond: Extrapolation, cells: Cells) -> Arrays | None:
+    """Return which rows have a number beyond its range, or an unseen category, (n,); None if no column can."""
+    lowest, highest = beyond.ranges.lowest - beyond.ranges.room, beyond.ranges.highest + beyond.ranges.room
+    tests = [cells.is_unseen(j) for j in cells.schema.of_kind("categorical") if cells.schema.columns[j].categories]
+    for j in cells.schema.of_kind("continuous"):
+        if beyond.ranges.has_numbers[j]:
+            tests += [cells.number(j) < float(lowest[j]), cells.number(j) > float(highest[j])]
+    return cells.xp.any(cells.xp.stack(tests, axis=1), axis=1) if tests else None
 
 
 def _mixture(log_product: Arrays, log_p: Arrays, weight: Arrays, log_ratio: Arrays, least: float) -> Arrays:
@@ -111,13 +118,12 @@ def _mixture(log_product: Arrays, log_p: Arrays, weight: Arrays, log_ratio: Arra
     whole = xp.sum(weight, axis=1, keepdims=True)
     share = xp.where(whole > 0.0, weight / xp.where(whole > 0.0, whole, 1.0), xp.asarray(1.0 / weight.shape[1]))
     with np.errstate(divide="ignore"):
-        log_mean = _normalised(log_sum_exp(log_p + xp.log(share)[:, None, :]) + log_ratio)
+        log_mean = log_normalised(log_sum_exp(log_p + xp.log(share)[:, None, :]) + log_ratio)
     mean = xp.exp(log_mean)
     with np.errstate(invalid="ignore"):
         apart = xp.where(mean > 0.0, mean * (log_mean - log_product), 0.0)
     fourth = xp.maximum(xp.sum(apart, axis=1, keepdims=True), xp.asarray(0.0)) ** 4.0
     of_mean = least + (1.0 - least) * fourth / (fourth + HALF_DISAGREEMENT**4)
-    with np.errstate(divide="ignore"):
-        log_rest = xp.log1p(-of_mean)
-    pair = xp.stack([log_rest + log_product, xp.log(of_mean) + log_mean], axis=2)
+    rest = xp.maximum(1.0 - of_mean, xp.asarray(np.exp(FLOOR)))
+    pair = xp.stack([xp.log(rest) + log_product, xp.log(of_mean) + log_mean], axis=2)
     return log_sum_exp(pair)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.model import Posterior
-from posteriori.program.cells import Cells
+from posteriori.program.cells import ArrayCells
 from posteriori.program.model import log_posterior
 from posteriori.tables import Column, Schema
 from posteriori.version import __version__
@@ -36,7 +36,7 @@ def write(posterior: Posterior, labels: Sequence[Any]) -> Any:
         return _written(posterior, labels, inputs, _cells(schema, inputs))
 
 
-def _written(posterior: Posterior, labels: Sequence[Any], inputs: dict[str, Any], cells: Cells) -> Any:
+def _written(posterior: Posterior, labels: Sequence[Any], inputs: dict[str, Any], cells: ArrayCells) -> Any:
     import ndonnx as ndx
 
     log_p = log_posterior(posterior, cells)
@@ -74,7 +74,7 @@ def _input(column: Column) -> Any:
     return ndx.argument(shape=("N",), dtype=ndx.utf8)
 
 
-def _cells(schema: Schema, inputs: dict[str, Any]) -> Cells:
+def _cells(schema: Schema, inputs: dict[str, Any]) -> ArrayCells:
     """Return the cells of the inputs under a schema."""
     import ndonnx as ndx
 
@@ -88,7 +88,7 @@ def _cells(schema: Schema, inputs: dict[str, Any]) -> Cells:
         code, is_missing = _coded(inputs[schema.names[j]], schema.columns[j])
         codes.append(code)
         unseen.append((code == 0) & ~is_missing if schema.columns[j].categories else is_missing & ~is_missing)
-    return Cells(
+    return ArrayCells(
         schema,
         ndx.stack(numbers, axis=1) if numbers else ndx.astype(none, ndx.float64),
         ndx.stack(codes, axis=1) if codes else none,

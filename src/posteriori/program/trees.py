@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.densities import TreeParameters
-from posteriori.program.arrays import Arrays, log_sum_exp, taken, where_rows
+from posteriori.program.arrays import Arrays, at_code, log_sum_exp, taken, where_rows
 from posteriori.program.cells import Cells
 
 _LOG_TWO_PI = math.log(2.0 * math.pi)
@@ -99,9 +99,7 @@ class _Tree:
         """Return the entry of the code of the parent, (n, Z) of (n, Z, A)."""
         if not self._n_given(j):
             return of_codes[:, :, 0]
-        xp, code = self._xp, self._values[self._parents[j]]
-        is_code = code[:, None, None] == np.arange(1, self._n_given(j) + 1)
-        return xp.sum(xp.where(is_code, of_codes, 0.0), axis=2)
+        return at_code(of_codes, self._values[self._parents[j]])
 
     def _mean(self, j: int, intercept: Any, slope: Any) -> Arrays:
         parent = self._parents[j]
@@ -121,9 +119,10 @@ class _Tree:
             return self._xp.where(self._missing(j), 0.0, self._chosen(self._log_normal(j), j))
         if not self._n_given(j):
             return taken(self._table(j)[:, :, 0], self._values[j])
-        table = np.ascontiguousarray(self._table(j).transpose(2, 0, 1).reshape(-1, len(self._components)))
-        parent = self._xp.where(self._missing(self._parents[j])[:, 0], 1, self._values[self._parents[j]])
-        return taken(table, (parent - 1) * self._width(j) + self._values[j])
+        table = self._table(j)
+        none = np.zeros((1, *table.shape[:2]))  # of a parent that is missing
+        lines = np.concatenate([none, table.transpose(2, 0, 1)]).reshape(-1, len(self._components))
+        return taken(lines, self._values[self._parents[j]] * self._width(j) + self._values[j])
 
     # Rows with missing parents ------------------------------------------------------------------------------------
 
