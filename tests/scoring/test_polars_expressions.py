@@ -47,7 +47,7 @@ def written(model, rows, folder):
 
 @pytest.mark.parametrize("name", SCORED)
 @pytest.mark.filterwarnings("ignore")
-def test_it_is_what_predict_to_writes_eagerly_lazily_and_streamed(name, tmp_path):
+def test_it_is_what_predict_to_writes_also_streamed(name, tmp_path):
     model = model_of(name)
     if model.subject is Subject.VARIABLES:
         rows = strange_rows(unseen=False).select("species", "island", "sex")

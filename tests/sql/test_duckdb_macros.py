@@ -26,7 +26,7 @@ def scored(path, table="birds", macro="posterior"):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_both_forms_in_a_file_that_is_opened_again_agree_with_python(name, tmp_path):
+def test_a_file_that_is_opened_again_agrees_with_python(name, tmp_path):
     model, rows = MODELS[name]
     model.fit(rows, "species")
     frame = with_holes(rows.drop("species"), 0.2, np.random.default_rng(0))[::3]
@@ -86,7 +86,7 @@ def test_numbers_have_their_interval():
     assert off.max() < 0.1 * rows["body_mass_g"].std()
 
 
-def test_a_column_that_a_table_lacks_is_an_error_or_stated_as_unknown():
+def test_a_column_that_a_table_lacks_is_an_error():
     model = po.NaiveBayes().fit(PENGUINS, "species")
     connection = duckdb.connect()
     po.to_duckdb(connection, model)

@@ -196,12 +196,12 @@ def predictions(
     X: Any,
     beside: Scan | None = None,
     progress: Callable[[int], None] | None = None,
-    told: set[str] | None = None,
+    warned: set[str] | None = None,
 ) -> Generator[pl.DataFrame, None, None]:
     """Yield the predictions for all rows, in order, some at a time; warn at the end of unseen and impossible rows.
 
-    The arguments are those of `write_predictions`; the columns of `beside` come first. What is in `told` was warned of
-    in other parts of the same rows: it is not warned of again, and what is warned of now is added.
+    The arguments are those of `write_predictions`; the columns of `beside` come first. What is in `warned` was warned
+    of before: it is not again, and what is warned of now is added.
 
     Raises
     ------
@@ -221,17 +221,17 @@ def predictions(
             impossible.extend(part.impossible[: 1 - len(impossible)])
             n_impossible += len(part.impossible)
             yield first.with_table_columns(part.frame)
-    told = set() if told is None else told
-    if new := {name: count for name, count in unseen.items() if f"unseen {name}" not in told}:
-        told.update(f"unseen {name}" for name in new)
+    warned = set() if warned is None else warned
+    if new := {name: count for name, count in unseen.items() if f"unseen {name}" not in warned}:
+        warned.update(f"unseen {name}" for name in new)
         warn_of_unseen(new, source.reader.misspelt(new) if isinstance(source, ComposedSource) else {})
     ranges = predictor.ranges
     sentence = "" if outside is None or ranges is None else outside.sentence(predictor.schema, ranges)
-    if sentence and "outside" not in told:
-        told.add("outside")
+    if sentence and "outside" not in warned:
+        warned.add("outside")
         warn(sentence)
-    if n_impossible and "impossible" not in told:
-        told.add("impossible")
+    if n_impossible and "impossible" not in warned:
+        warned.add("impossible")
         warn_of_impossible(impossible[0], n_impossible, of=predictor.classes)
 
 

@@ -57,7 +57,7 @@ def to_polars(model: Any, column: str | None = None, *, columns: Sequence[str] |
     >>> lazy = load_penguins().lazy().with_columns(po.to_polars(model).alias("answer"))
     >>> gentoo = lazy.filter(pl.col("answer").struct.field("p_Gentoo") > 0.9)
     >>> gentoo.select(pl.len()).collect(engine="streaming").item()
-    122
+    123
     """
     subject = getattr(model, "subject", Subject.ROWS)
     if subject is Subject.ROWS:
@@ -87,9 +87,9 @@ def to_polars(model: Any, column: str | None = None, *, columns: Sequence[str] |
 
 def _of_rows(predictor: RowPredictor) -> tuple[list[str], _Scored]:
     """Return the columns of which a predictor reads cells, and a function from frames of them to the predictions."""
-    schema, told = predictor.schema, set[str]()
+    schema, warned = predictor.schema, set[str]()
     names = [name for name in without_unused(schema.given, schema) if name != schema.target]
-    return names, lambda frame: pl.concat(list(predictions(predictor, frame, told=told)))
+    return names, lambda frame: pl.concat(list(predictions(predictor, frame, warned=warned)))
 
 
 def _of_network(network: Any, target: str | None) -> tuple[list[str], _Scored]:

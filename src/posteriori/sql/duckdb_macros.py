@@ -21,8 +21,8 @@ def to_duckdb(connection: Any, model: Any, name: str = "posterior") -> None:
     Parameters
     ----------
     connection : duckdb.DuckDBPyConnection
-        The macros are stored in its database: those of a file are there when it is opened again. Macros of this name
-        are replaced.
+        The macros are stored in its database: a file still has them when it is opened again. Macros of this name are
+        replaced.
     model : fitted classifier or AdditiveRegressor
         One with a SELECT, as of its method `to_sql`.
     name : str, default "posterior"
@@ -55,12 +55,11 @@ def to_duckdb(connection: Any, model: Any, name: str = "posterior") -> None:
     >>> model = po.NaiveBayes().fit(load_penguins(), "species")
     >>> database = duckdb.connect()
     >>> po.to_duckdb(database, model)
-    >>> load_penguins().write_parquet("penguins.parquet")
-    >>> _ = database.execute("CREATE TABLE birds AS FROM 'penguins.parquet'")
+    >>> _ = database.register("birds", load_penguins().to_arrow())
     >>> database.execute("SELECT posterior(birds).prediction FROM birds LIMIT 1").fetchone()
     ('Adelie',)
     >>> database.execute("SELECT count(*) FROM posterior('birds') WHERE p_Gentoo > 0.9").fetchone()
-    (122,)
+    (123,)
     """
     if not type(connection).__module__.lstrip("_").startswith("duckdb"):
         raise TypeError(f"connection is a {type(connection).__name__}; give one of duckdb.connect()")
