@@ -4,6 +4,8 @@ import tempfile
 import warnings
 from pathlib import Path
 
+import duckdb
+
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.registry import Subject
@@ -21,6 +23,7 @@ YES = "yes"
 # Why a model does not give an output, by its subject or its name.
 NO_TARGET = "has no target"
 NO_CLASSES = "has no classes"
+NO_SELECT = "has no SELECT; to_polars scores rows within queries"
 OF_NETWORKS = "a network is asked by query and marginals"
 REASONS = {
     "explain": {
@@ -75,6 +78,12 @@ REASONS = {
         Subject.COLUMNS: "bins are at places of its rows",
     },
     "files of predictions": {Subject.ROWS: NO_TARGET, Subject.VARIABLES: "marginals gives a table"},
+    "expression of polars": {Subject.ROWS: NO_TARGET},
+    "macros of DuckDB": {
+        **dict.fromkeys((Subject.COMPONENT, Subject.COLUMNS, Subject.VARIABLES), NO_SELECT),
+        Subject.ROWS: NO_TARGET,
+        **dict.fromkeys(("KernelRegressor", "GenerativeRegressor"), NO_SELECT),
+    },
 }
 
 
@@ -89,6 +98,11 @@ def targets(model):
     return [TARGETS[model.subject]] if model.subject in TARGETS else []
 
 
+def asked(model):
+    """Return the column that a model is asked about, where it has to be stated."""
+    return {"column": "sex"} if model.subject in (Subject.COLUMNS, Subject.VARIABLES) else {}
+
+
 def saved(model):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.posteriori"
@@ -99,7 +113,7 @@ def saved(model):
 def predicted(model):
     with tempfile.TemporaryDirectory() as folder:
         PENGUINS.write_csv(Path(folder) / "rows.csv")
-        column = {"column": "sex"} if model.subject is Subject.COLUMNS else {}
+        column = asked(model) if model.subject is Subject.COLUMNS else {}
         po.predict_to(model, po.scan(Path(folder) / "rows.csv"), Path(folder) / "out.csv", **column)
 
 
@@ -131,6 +145,8 @@ def decided(model):
 OUTPUTS = {
     "model files": saved,
     "files of predictions": predicted,
+    "expression of polars": lambda model: PENGUINS.select(po.to_polars(model, **asked(model))),
+    "macros of DuckDB": lambda model: po.to_duckdb(duckdb.connect(), model),
     "explain": lambda model: model.explain(PENGUINS.head(2)),
     "report": lambda model: po.report(model, PENGUINS, *targets(model)),
     "explorer": po.explore,

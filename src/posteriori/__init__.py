@@ -25,6 +25,8 @@ _NAMES_OF = {
     "joint.findings": "Not",
     "persistence": "load save",
     "reporting": "report",
+    "scoring.polars_expressions": "to_polars",
+    "sql.duckdb_macros": "to_duckdb",
     "scoring.decisions": "decide",
     "reading": "scan",
     "watching": "Monitor",
@@ -86,6 +88,8 @@ if _typing.TYPE_CHECKING:  # the same names for type checkers; a test compares t
     from posteriori.reading import scan as scan
     from posteriori.reporting import report as report
     from posteriori.scoring.decisions import decide as decide
+    from posteriori.scoring.polars_expressions import to_polars as to_polars
+    from posteriori.sql.duckdb_macros import to_duckdb as to_duckdb
     from posteriori.watching import Monitor as Monitor
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 # A warning is of the user's call, although scikit-learn or a pool of threads may stand between.
 _BETWEEN = frozenset(
-    {"posteriori", "sklearn", "numba", "joblib", "threadpoolctl", "concurrent", "contextlib", "functools"}
+    {"posteriori", "sklearn", "numba", "joblib", "polars", "threadpoolctl", "concurrent", "contextlib", "functools"}
 )
 
 

@@ -192,11 +192,16 @@ def write_predictions(
 
 
 def predictions(
-    predictor: RowPredictor, X: Any, beside: Scan | None = None, progress: Callable[[int], None] | None = None
+    predictor: RowPredictor,
+    X: Any,
+    beside: Scan | None = None,
+    progress: Callable[[int], None] | None = None,
+    warned: set[str] | None = None,
 ) -> Generator[pl.DataFrame, None, None]:
     """Yield the predictions for all rows, in order, some at a time; warn at the end of unseen and impossible rows.
 
-    The arguments are those of `write_predictions`; the columns of `beside` come first.
+    The arguments are those of `write_predictions`; the columns of `beside` come first. What is in `warned` was warned
+    of before: it is not again, and what is warned of now is added.
 
     Raises
     ------
@@ -216,13 +221,17 @@ def predictions(
             impossible.extend(part.impossible[: 1 - len(impossible)])
             n_impossible += len(part.impossible)
             yield first.with_table_columns(part.frame)
-    if unseen:
-        warn_of_unseen(unseen, source.reader.misspelt(unseen) if isinstance(source, ComposedSource) else {})
+    warned = set() if warned is None else warned
+    if new := {name: count for name, count in unseen.items() if f"unseen {name}" not in warned}:
+        warned.update(f"unseen {name}" for name in new)
+        warn_of_unseen(new, source.reader.misspelt(new) if isinstance(source, ComposedSource) else {})
     ranges = predictor.ranges
     sentence = "" if outside is None or ranges is None else outside.sentence(predictor.schema, ranges)
-    if sentence:
+    if sentence and "outside" not in warned:
+        warned.add("outside")
         warn(sentence)
-    if n_impossible:
+    if n_impossible and "impossible" not in warned:
+        warned.add("impossible")
         warn_of_impossible(impossible[0], n_impossible, of=predictor.classes)
 
 

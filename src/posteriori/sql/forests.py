@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import numpy as np
 from sqlglot import exp
@@ -102,7 +103,8 @@ def _add_levels(
 def _edges(parameters: RandomTreesParameters | SummedTreesParameters) -> Iterator[tuple[int | float, ...]]:
     """Yield node, least and greatest code, child, the column that splits the child, and the log of the edge's weight.
 
-    The weight is what the edge multiplies p(x) by. The column of a leaf is −1.
+    The weight is what the edge multiplies p(x) by. The column of a leaf is −1. Neighbouring codes that reach the same
+    children share an edge: a fifth less text for columns of categories.
     """
     trees = parameters.trees
     of_node = trees.nodes[:, 0].tolist()
@@ -112,19 +114,12 @@ def _edges(parameters: RandomTreesParameters | SummedTreesParameters) -> Iterato
         log_share = (float(np.log(share)), float(np.log1p(-share)))
         present = parameters.log_edge[left : left + 2].tolist()
         targets = [(left + side, of_node[left + side]) for side in (0, 1)]
-        both = [0]
-        if trees.ordered[j]:
-            yield node, 1, cut, *targets[0], present[0]
-            yield node, cut + 1, k, *targets[1], present[1]
-        else:
-            for code, side in enumerate(trees.sides[cut + 1 : cut + 1 + k].tolist(), start=1):
-                if side:
-                    yield node, code, code, *targets[side - 1], present[side - 1]
-                else:
-                    both.append(code)
-        for code in both:
-            for side in (0, 1):
-                yield node, code, code, *targets[side], log_share[side]
+        of_codes = [1] * cut + [2] * (k - cut) if trees.ordered[j] else trees.sides[cut + 1 : cut + 1 + k].tolist()
+        sides = [0, *of_codes]  # of each code: 0 stands for both children
+        for side, run in groupby(range(k + 1), sides.__getitem__):
+            codes, logs = list(run), present if side else log_share
+            for one in (side - 1,) if side else (0, 1):
+                yield node, codes[0], codes[-1], *targets[one], logs[one]
 
 
 def _leaves(parameters: RandomTreesParameters | SummedTreesParameters) -> Iterator[tuple[int | float, ...]]:
