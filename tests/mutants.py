@@ -130,7 +130,7 @@ MUTANTS = (
     Mutant(
         "javascript/evaluator/arrays.js", "return peak + Math.log(total)", "return peak - Math.log(total)", "javascript"
     ),
-    Mutant("sql/factors.py", "literal(0.5 * (degrees + n_columns))", "literal(0.5 * (degrees - n_columns))", "sql"),
+    Mutant("program/densities.py", "0.5 * (nu + counts)", "0.5 * (nu - counts)", "sql"),
     Mutant("kernels/loops/bayes.py", "term = log_peak[z, j] - 0.5", "term = log_peak[z, j] + 0.5", "kernels densities"),
 )
 

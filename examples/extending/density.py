@@ -20,15 +20,15 @@ missing. `densities/capabilities.py` states all optional methods and their laws.
   `javascript/evaluator/`, which a test compares with Python.
 
 `fit` and `predict` need no registration. Call `register()` once in every process that saves or loads a model with the
-density, or names it as ``distributions="exponential"``. It stands for what the library has in two tables: the entry of
-`densities/registry.py` and the SQL of `sql/writers.py`. For a density of the library,
-give it a kernel if it is hot, add it to the tables at the top of
-`tests/densities/test_densities.py` and `tests/densities/test_capabilities.py`, and add a file to `changes/`.
+density, or names it as ``distributions="exponential"``. It stands for the entry of `densities/registry.py`, and the
+method `program` for one of `program/densities.py`. For a density of the library, give it a kernel if it is hot, add it
+to the tables at the top of `tests/densities/test_densities.py` and `tests/densities/test_capabilities.py`, and add a
+file to `changes/`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
@@ -45,7 +45,6 @@ from posteriori.tables.schema import CellKind
 
 if TYPE_CHECKING:
     from posteriori.program.densities import Block, Factors
-    from posteriori.sql.factors import Factor, FactorContext
 
 SMALLEST_MEAN = 1e-100  # in data units
 
@@ -129,11 +128,13 @@ class Exponential(BaseDensity):
         bias = -np.log(parameters.mean).sum(axis=1)
         return LinearTerms(bias, [(position, None, weights[:, position]) for position in range(len(columns))])
 
-    # Optional: `to_onnx`. Functions of the array API, which NumPy runs and ndonnx records; terms that are the same for
-    # all components may be left out.
+    # Optional: `to_sql` and `to_onnx`. Functions of the array API, which NumPy runs, and of which SQL and ONNX are
+    # written. Terms that are the same for all components may be left out.
     def program(self, block: Block, parameters: ExponentialParameters) -> Factors:
-        xp, x = block.xp, block.cells.numbers_of(block.columns)[:, None, :]
-        return block.columns, xp.where(xp.isnan(x), 0.0, -x / parameters.mean - np.log(parameters.mean))
+        xp, x = block.xp, block.cells.numbers_of(block.columns)
+        block.cells.refuse(xp.any(x < 0.0, axis=1))
+        waits = x[:, None, :]
+        return block.columns, xp.where(xp.isnan(waits), 0.0, -waits / parameters.mean - np.log(parameters.mean))
 
 
 # One entry in `REGISTRY` of `densities/registry.py` makes it one of the library's own. A model file may only name
@@ -147,25 +148,6 @@ EXPONENTIAL = registry.Registration(
 )
 
 
-# `to_sql`: a function in `sql/` and one entry in `WRITERS` of `sql/writers.py`. It yields log factors, up to terms
-# that are the same for all components.
-def exponential_factors(
-    context: FactorContext, columns: Sequence[int], parameters: ExponentialParameters
-) -> Iterator[Factor]:
-    """Yield −x_j / mean_zj − log mean_zj, 0 where x_j is missing."""
-    from posteriori.sql import dialects as sql  # needs the extra `sql`
-
-    for position, j in enumerate(columns):
-        x = context.cells.number(j)
-        context.cells.refuse(sql.less(sql.column(x), sql.literal(0.0)))
-        for z, mean in enumerate(parameters.mean[:, position]):
-            expected = sql.minus(sql.literal(-np.log(mean)), sql.times(sql.literal(1.0 / mean), sql.column(x)))
-            yield z, j, sql.otherwise(expected, sql.literal(0.0))
-
-
 def register() -> None:
-    """Add both entries, as if they stood in the library."""
-    from posteriori.sql.writers import WRITERS
-
+    """Add the entry, as if it stood in the library."""
     registry.REGISTRY = (*registry.REGISTRY, EXPONENTIAL)
-    WRITERS[Exponential] = exponential_factors

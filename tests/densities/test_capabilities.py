@@ -33,6 +33,7 @@ from posteriori.densities import (
     MultivariateGaussian,
     NormalDensity,
     Poisson,
+    ProgrammedDensity,
     Registration,
     SingleColumnDensity,
     TabularDensity,
@@ -45,7 +46,7 @@ from posteriori.densities import (
 from posteriori.densities.capabilities import __dict__ as capabilities
 from posteriori.densities.covariances import Pooled
 from posteriori.densities.refinement import finish
-from posteriori.sql.writers import WRITERS
+from posteriori.program.densities import PROGRAMS
 from posteriori.statistics import Scatter
 from posteriori.tables import Assignment, Codes, Column, Numbers
 
@@ -59,6 +60,7 @@ PROTOCOLS = {
     SingleColumnDensity: {"multivariate gaussian"},
     VarianceDensity: {"gaussian", "multivariate gaussian", "tree", "grouped"},
     UnrestrictedDensity: {"gaussian", "poisson"},
+    ProgrammedDensity: set(),  # those of the library stand in `posteriori.program.densities`
 }
 
 
@@ -68,7 +70,6 @@ def registered():
     recipe.register()
     yield recipe.Exponential
     registry.REGISTRY = REGISTRY
-    del WRITERS[recipe.Exponential]
 
 
 def recipe_without(*methods, bases=(BaseDensity,)):
@@ -195,8 +196,8 @@ def test_numbers_are_no_network(registered, waits):
 
 @pytest.fixture
 def bare(monkeypatch):
-    """Return the density of the recipe without the optional methods, registered without SQL."""
-    density = recipe_without("describe", "linear_terms")
+    """Return the density of the recipe without the optional methods, registered."""
+    density = recipe_without("describe", "linear_terms", "program")
     assert not any(isinstance(density(), protocol) for protocol in PROTOCOLS)
     monkeypatch.setattr(registry, "REGISTRY", (*REGISTRY, Registration(density, (recipe.Totals,))))
     return density
@@ -204,9 +205,7 @@ def bare(monkeypatch):
 
 def test_a_feature_names_what_a_density_lacks(bare, waits, tmp_path):
     model = fitted(waits, distributions={"wait": bare()})
-    with pytest.raises(
-        ValueError, match=r"'exponential', which no SELECT is written for \(`WRITERS` of `posteriori.sql.writers`\)"
-    ):
+    with pytest.raises(ValueError, match=r"'exponential' has no program, .*; write its method `program`"):
         model.to_sql("t")
     with pytest.raises(ValueError, match=r"'wait' has no linear log-odds .*'exponential' has no method `linear_terms`"):
         po.explain.linear_form(model)
@@ -240,7 +239,7 @@ def test_the_table_of_capabilities_is_complete():
 
 @pytest.mark.parametrize("entry", REGISTRY, ids=lambda entry: entry.density.name)
 def test_every_density_that_depends_on_the_component_has_sql(entry):
-    assert (entry.density in WRITERS) != entry.density.shared
+    assert (entry.density in PROGRAMS) != entry.density.shared
 
 
 @pytest.mark.parametrize("entry", REGISTRY, ids=lambda entry: entry.density.name)

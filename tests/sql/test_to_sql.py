@@ -16,7 +16,7 @@ import posteriori as po
 from posteriori.cli import main
 from posteriori.datasets import load_penguins
 from posteriori.densities.categorical import Binned
-from posteriori.sql import correlated, dialects
+from posteriori.sql import dialects
 from posteriori.sql import translation as sizes
 
 DEPTH = {"most": 1000}  # levels of an expression, in both databases
@@ -412,20 +412,12 @@ def test_other_dialects_can_read_what_is_written_for_them(dialect):
 
 
 @pytest.mark.parametrize("pooling", ["pooled", "per_class"])
-def test_a_discriminant_has_the_estimated_number_of_expressions(monkeypatch, pooling):
+@pytest.mark.parametrize("d", [5, 15])
+def test_the_length_of_a_discriminant_is_estimated(d, pooling):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 20)
-    model = po.GaussianDiscriminant(pooling=pooling).fit(rng.normal(size=(60, 5)) + y[:, np.newaxis], y)
-    swept = []
-    after = correlated._Correlated._after
-
-    def counted(self, *arguments):
-        swept.append(arguments)
-        return after(self, *arguments)
-
-    monkeypatch.setattr(correlated._Correlated, "_after", counted)
-    model.to_sql()
-    assert len(swept) == sizes.n_expressions(5, 3, 1 if pooling == "pooled" else 3)
+    model = po.GaussianDiscriminant(pooling=pooling).fit(rng.normal(size=(60, d)) + y[:, np.newaxis], y)
+    assert 0.5 < sizes.estimate_length(model.model_) / len(model.to_sql()) < 2
 
 
 @pytest.mark.parametrize("estimator", [po.KDependenceBayes, po.AveragedOneDependence])

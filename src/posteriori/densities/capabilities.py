@@ -174,6 +174,18 @@ class ScoredDensity(Density, Protocol):
 
 
 @runtime_checkable
+class ProgrammedDensity(Protocol):
+    """A density of one's own that runs as functions of arrays. Features: `to_sql` and `to_onnx`.
+
+    Those of the library have theirs in `posteriori.program.densities`. Law (tests/program): the factors add up to
+    `log_density` of a row, or to `log_scores`, up to a constant of the row.
+    """
+
+    def program(self, block: Any, parameters: Any) -> tuple[Sequence[int], Any]:
+        """Return columns of a block, and their log factors in nats, (n, Z, columns), 0 for a missing cell."""
+
+
+@runtime_checkable
 class ApproximatingDensity(Density, Protocol):
     """A density that sums missing cells out exactly in most rows, and approximately in the others."""
 

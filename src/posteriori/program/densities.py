@@ -30,10 +30,12 @@ from posteriori.densities import (
     PoissonParameters,
     PoissonRateParameters,
     PresenceParameters,
+    ProgrammedDensity,
     RandomTreesParameters,
     SmoothedFamilies,
     SummedTreesParameters,
     TreeParameters,
+    implements,
 )
 from posteriori.program.arrays import Arrays, as_code, log_sum_exp, taken, where_rows
 from posteriori.program.cells import Cells
@@ -53,6 +55,7 @@ class Block:
 
     cells: Cells
     columns: Sequence[int]
+    model: str  # its name in messages
     is_weighted: bool  # whether the factor of each column has a weight of its own, so that factors cannot be merged
     exposure: int | None = None  # the column of exposures
     # the code of the group of each code of a column, (K + 1,), by the position of the column
@@ -123,9 +126,12 @@ def _counts(block: Block, is_whole: bool = False, most: float = LARGEST_COUNT) -
 
 def _linear(x: Arrays, weight: Any) -> Arrays:
     """Return x_j·w_zj, (n, Z, d), 0 where x_j is 0 or missing, whatever the weight."""
-    xp, x = x.__array_namespace__(), x[:, None, :]
-    with np.errstate(invalid="ignore"):
-        return xp.where((x == 0.0) | xp.isnan(x), 0.0, x * weight)
+    xp = x.__array_namespace__()
+    known = xp.where(xp.isnan(x), 0.0, x)[:, None, :]
+    if np.isfinite(weight).all():
+        return known * weight
+    with np.errstate(invalid="ignore"):  # 0·∞
+        return xp.where(known == 0.0, 0.0, known * weight)
 
 
 def _log_totals(x: Arrays, share: Any, log_whole: Any) -> Arrays:
@@ -238,23 +244,30 @@ def multivariate_gaussian(block: Block, parameters: MultivariateGaussianParamete
         return (), xp.zeros((1, 1, 0), dtype=xp.float64)
     parameters = parameters.of_varying
     x = block.cells.numbers_of(columns) - parameters.middle
-    d = len(columns)
     if block.is_weighted:
         squares, log_variances, _ = _swept(x, parameters)
         if parameters.degrees is not None:
-            raise ValueError("t densities with feature_weights cannot be written; fit with predictive=False")
+            raise ValueError(f"{block.model} has factor weights on t densities, which run in Python only")
         return columns, -0.5 * (xp.stack(squares, axis=2) + xp.stack(log_variances, axis=2))
     gap = xp.any(xp.isnan(x), axis=1)
-    white = xp.reshape(x @ parameters.whiteners, (-1, len(parameters.covariance), d))
-    apart = xp.take(white, xp.asarray(parameters.groups), axis=1) - parameters.whitened_means
-    whole = _at_distance(
-        parameters, xp.sum(apart * apart, axis=2), float(d), d, parameters.log_volume[parameters.groups]
-    )
+    whole = _of_complete(x, parameters)
     some = xp.take(x, xp.nonzero(gap)[0], axis=0)
     squares, log_variances, seen = _swept(some, parameters)
     distance, log_volume, n_seen = (_total(parts) for parts in (squares, log_variances, seen))
     of_some = _at_distance(parameters, distance, n_seen[:, None], n_seen, log_volume)
     return columns[:1], where_rows(gap, of_some, whole)[:, :, None]
+
+
+def _of_complete(x: Arrays, parameters: MultivariateGaussianParameters) -> Arrays:
+    """Return log p(x | z) of complete rows about the middle of the means, (n, Z), up to a constant of the row."""
+    xp, d, groups = x.__array_namespace__(), x.shape[1], parameters.groups
+    if parameters.shared and parameters.degrees is None:  # the quadratic form of x is the same for all components
+        apart = parameters.mean - parameters.middle
+        slope = apart @ parameters.precision[0]
+        return x @ xp.asarray(slope.T) - 0.5 * (slope * apart).sum(axis=1)
+    white = xp.reshape(x @ xp.asarray(parameters.whiteners), (-1, len(parameters.covariance), d))
+    white = xp.take(white, xp.asarray(groups), axis=1) - parameters.whitened_means
+    return _at_distance(parameters, xp.sum(white * white, axis=2), float(d), d, parameters.log_volume[groups])
 
 
 def _total(parts: Sequence[Arrays]) -> Arrays:
@@ -328,7 +341,7 @@ def averaged(block: Block, parameters: AveragedParameters) -> Factors:
     if not varying:
         return (), xp.zeros((1, 1, 0), dtype=xp.float64)
     if block.is_weighted:
-        raise ValueError("an average of trees has no factors to weigh; fit without feature_weights")
+        raise ValueError(f"{block.model} has factor weights on an average of trees, which run in Python only")
     codes = xp.take(block.codes, xp.asarray(np.array(varying)), axis=1)
     n_slots = len(parameters.by_pair)
     table = parameters.by_pair.reshape(n_slots * n_slots, -1)
@@ -359,14 +372,14 @@ def _of_parent(table: Any, parent: Arrays, slots: Arrays, known: Arrays, n_slots
 def forest(block: Block, parameters: RandomTreesParameters | SummedTreesParameters) -> Factors:
     """Return the mean over the trees of log p(y | x) − log p(y), or what a sum of trees adds to log p(y | x)."""
     if block.is_weighted:
-        raise ValueError("trees have no factors to weigh; fit without feature_weights")
+        raise ValueError(f"{block.model} has factor weights on trees, which run in Python only")
     return block.columns[:1], of_forest(block.codes, parameters)[:, :, None]
 
 
 def tree(block: Block, parameters: TreeParameters) -> Factors:
     """Return the term of each column in log p(x | z); 0 where its parent is missing, whose term includes it."""
     if block.is_weighted:
-        raise ValueError("trees have no factors to weigh here; fit without feature_weights")
+        raise ValueError(f"{block.model} has factor weights on a tree, which run in Python only")
     codes = {j: block.code(j) for j, is_number in enumerate(parameters.continuous) if not is_number}
     return block.columns, of_tree(block.cells, block.columns, parameters, codes)
 
@@ -379,7 +392,8 @@ def grouped(block: Block, parameters: GroupedParameters) -> Factors:
         if parameters.groups.of_categories[j]
     }
     coarse = next(density for density in PROGRAMS if density.fitted is type(parameters.coarse))
-    return block.cells.program_of(coarse)(replace(block, groups=groups), parameters.coarse)
+    program: Program = block.cells.program_of(coarse)
+    return program(replace(block, groups=groups), parameters.coarse)
 
 
 Program = Callable[[Block, Any], Factors]
@@ -409,10 +423,11 @@ PROGRAMS: dict[type[Any], Program] = {
 
 def program_of(density: Any) -> Program:
     """Return the program of a density, or of its class: its own, or that of the library; ValueError if none is."""
+    if not isinstance(density, type) and implements(density, ProgrammedDensity):
+        return density.program
     kind = density if isinstance(density, type) else type(density)
-    own: Program | None = getattr(density, "program", None) or PROGRAMS.get(kind)
-    if own is None:
+    if kind not in PROGRAMS:
         raise ValueError(
             f"the density {density.name!r} has no program, so that it runs in Python only; write its method `program`"
         )
-    return own
+    return PROGRAMS[kind]

@@ -23,25 +23,26 @@ def log_posterior(posterior: Posterior, cells: Cells) -> Arrays:
     return log_p
 
 
-def scores(posterior: Posterior, cells: Cells) -> Arrays:
-    """Return log p(y | x) in nats, (n, C), of one model with a constant per row."""
-    pool = posterior.pool
+def scores(posterior: Posterior, cells: Cells, names: Sequence[str] = ()) -> Arrays:
+    """Return log p(y | x) in nats, (n, C), of one model with a constant per row; `names` are of models in messages."""
+    pool, names = posterior.pool, names or [f"model {m + 1}" for m in range(len(posterior.models))]
     if pool is None:
-        return _scores(posterior.models[0], cells.under(posterior.models[0].schema))
-    used = np.flatnonzero(pool.used)
-    models = [posterior.models[m] for m in used.tolist()]
-    each = [_clipped(log_normalised(_scores(model, cells.under(model.schema)))) for model in models]
+        return _scores(posterior.models[0], cells.under(posterior.models[0].schema), names[0])
+    used, each = np.flatnonzero(pool.used), []
+    for m in used.tolist():
+        model = posterior.models[m]
+        each.append(_clipped(log_normalised(_scores(model, cells.under(model.schema), names[m]))))
     return _pooled(pool.of_members(used), each, cells)
 
 
-def _scores(model: GenerativeModel, cells: Cells) -> Arrays:
+def _scores(model: GenerativeModel, cells: Cells, name: str) -> Arrays:
     """Return log p(y | x) + constant per row in nats, (n, C)."""
     xp, weights = cells.xp, model.weights
     total = _start(model, cells)
     for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True):
         if block.shared:
             continue
-        of_block = Block(cells, block.columns, weights is not None, block.exposure_in(model.schema))
+        of_block = Block(cells, block.columns, name, weights is not None, block.exposure_in(model.schema))
         columns, factors = cells.program_of(block.density)(of_block, parameters)
         for k, j in enumerate(columns):
             weight = 1.0 if weights is None else float(weights.weight[j])

@@ -29,20 +29,19 @@ def of_tree(cells: Cells, columns: Sequence[int], parameters: TreeParameters, co
     for j in range(d):
         if parameters.continuous[j]:
             values[j] = cells.number(columns[j]) - float(parameters.centre[parameters.position[j]])
-    internal = np.flatnonzero(parameters.internal).tolist()
-    gap = xp.astype(xp.zeros_like(values[0]), xp.bool)
-    for j in internal:
-        gap = gap | _is_missing(values[j], parameters.continuous[j])
-    some = xp.nonzero(gap)[0]
-    of_some = {j: xp.take(value, some, axis=0) for j, value in values.items()}
+    gaps = [
+        _is_missing(values[j], parameters.continuous[j])[:, None] for j in np.flatnonzero(parameters.internal).tolist()
+    ]
+    gap = xp.any(xp.concat(gaps, axis=1), axis=1) if gaps else None
+    some = {} if gap is None else {j: xp.take(x, xp.nonzero(gap)[0], axis=0) for j, x in values.items()}
     shared = len(parameters.parents) == 1
     components = [list(range(parameters.n_components))] if shared else [[z] for z in range(parameters.n_components)]
     parts = []
     for tree, of_tree_ in enumerate(components):
         whole = _Tree(values, parameters, tree, of_tree_)
         direct = xp.stack([whole.given_parent(j) for j in range(d)], axis=2)
-        if internal:
-            factors = _Tree(of_some, parameters, tree, of_tree_).factors()
+        if gap is not None:
+            factors = _Tree(some, parameters, tree, of_tree_).factors()
             direct = where_rows(gap, xp.stack(factors, axis=2), direct)
         parts.append(direct)
     return parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)

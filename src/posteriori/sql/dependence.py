@@ -13,8 +13,7 @@ from sqlglot import exp
 
 from posteriori.densities import AveragedParameters, FamilyTables
 from posteriori.sql.dialects import SMALLEST_EXPONENT, Dialect, column, literal, minus
-from posteriori.sql.factors import Factor, FactorContext
-from posteriori.sql.steps import Relation, SelectSteps
+from posteriori.sql.steps import CellReader, Factor, Relation, SelectSteps
 from posteriori.support.typing import Array
 
 
@@ -101,19 +100,21 @@ def log_or_impossible(dialect: Dialect, name: str) -> str:
     return f"CASE WHEN {name} > 0 THEN {log_p} ELSE {impossible} END"
 
 
-def dependence_factors(context: FactorContext, columns: Sequence[int], parameters: FamilyTables) -> Iterator[Factor]:
+def dependence_factors(
+    steps: SelectSteps, cells: CellReader, columns: Sequence[int], parameters: FamilyTables
+) -> Iterator[Factor]:
     """Yield log p(x_j | the present ones of the columns before it, z), 0 where x_j is missing."""
     known = [j for j, k in enumerate(parameters.cardinalities) if k]  # the others are missing in every row
     if not known:
         return
     n_components = parameters.log_probability.shape[1]
-    codes = [context.cells.code(columns[j]) for j in known]
-    rows = CodeRows(context.steps, codes, f"d{columns[0]}")
+    codes = [cells.code(columns[j]) for j in known]
+    rows = CodeRows(steps, codes, f"d{columns[0]}")
     chain = _OrderedColumns(rows, parameters, known)
     last = chain.write()
     names = rows.finish(last, {name: name for name in chain.finished})
     for (j, z), name in zip(itertools.product(chain.order, range(n_components)), names, strict=True):
-        yield z, columns[known[j]], column(name)
+        yield z, columns[known[j]], name
 
 
 class _OrderedColumns:
@@ -257,7 +258,7 @@ class _OrderedColumns:
 
 
 def averaged_factors(
-    context: FactorContext, columns: Sequence[int], parameters: AveragedParameters
+    steps: SelectSteps, cells: CellReader, columns: Sequence[int], parameters: AveragedParameters
 ) -> Iterator[Factor]:
     """Yield log 1/d·Σ_i Σ_a p(x_i = a | z)·Π_{j≠i} p(x_j | x_i = a, z), over all a where x_i is missing.
 
@@ -268,19 +269,17 @@ def averaged_factors(
     columns = [columns[j] for j in parameters.varying]
     if not columns:
         return
-    if context.weighted:
-        raise ValueError(f"{context.model} has factor weights on an average of trees, which to_sql cannot write")
     n_slots, n_components, _ = parameters.log_probability.shape
-    rows = CodeRows(context.steps, [context.cells.code(j) for j in columns], f"a{columns[0]}")
+    rows = CodeRows(steps, [cells.code(j) for j in columns], f"a{columns[0]}")
     d, starts, components = len(columns), parameters.starts.tolist(), range(n_components)
     base = rows.distinct()
     positions = rows.add_table("positions", ["j"], [(j,) for j in range(d)])
     slot_of = " ".join(f"WHEN {j} THEN COALESCE(c{j}, 0) + {start}" for j, start in enumerate(starts))
-    cells = rows.add("cells", f"SELECT r, CASE j {slot_of} END AS slot\nFROM {base} CROSS JOIN {positions}")
+    of_cells = rows.add("cells", f"SELECT r, CASE j {slot_of} END AS slot\nFROM {base} CROSS JOIN {positions}")
     possible = rows.add_table("possible", ["slot", "parent"], list(_possible_parents(parameters)))
     parents = rows.add(
         "parents",
-        f"SELECT r, possible.parent * {n_slots} AS line\nFROM {cells} AS cells\n"
+        f"SELECT r, possible.parent * {n_slots} AS line\nFROM {of_cells} AS cells\n"
         f"INNER JOIN {possible} AS possible ON possible.slot = cells.slot",
     )
     pairs = rows.add_table("pairs", ["pair", *(f"l{z}" for z in components)], list(_pairs(parameters)))
@@ -288,7 +287,7 @@ def averaged_factors(
     terms = rows.add(
         "terms",
         f"SELECT parents.r, line, {sums}\nFROM {parents} AS parents\n"
-        f"INNER JOIN {cells} AS cells ON cells.r = parents.r\n"
+        f"INNER JOIN {of_cells} AS cells ON cells.r = parents.r\n"
         f"INNER JOIN {pairs} AS pairs ON pairs.pair = line + cells.slot\nGROUP BY parents.r, line",
     )
     peaks = ", ".join(f"l{z}, MAX(l{z}) OVER (PARTITION BY r) AS m{z}" for z in components)
@@ -296,7 +295,7 @@ def averaged_factors(
     log_d = rows.dialect.written(literal(math.log(d)))
     results = {f"z{z}": f"{log_sum_of(rows.dialect, z)} - {log_d}" for z in components}
     for z, name in enumerate(rows.finish(peaked, results, "\nGROUP BY r")):
-        yield z, columns[0], column(name)
+        yield z, columns[0], name
 
 
 def _slots(parameters: AveragedParameters) -> Iterator[tuple[int, range]]:

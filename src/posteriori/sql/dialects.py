@@ -274,16 +274,6 @@ def over(a: Node, b: Node) -> Node:
     return exp.Div(this=_enclosed(a), expression=_enclosed(b), typed=True)
 
 
-def square(make: Any) -> Node:
-    """Return the square of the expression that `make` returns, which it makes twice."""
-    return times(make(), make())
-
-
-def otherwise(node: Node, value: Node) -> Node:
-    """Return the expression, or another value where it is NULL."""
-    return exp.Coalesce(this=node, expressions=[value])
-
-
 def less(a: Node, b: Node) -> Node:
     """Return whether a < b."""
     return exp.LT(this=a, expression=b)

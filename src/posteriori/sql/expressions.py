@@ -6,6 +6,7 @@ that are made once, however often they are used. `Writer` makes columns of the S
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -40,12 +41,20 @@ _LEAST = 1e-300  # whose logarithm is taken in place of that of 0
 class Term:
     """An expression: an operation and its arguments, terms and numbers. Equal terms are one object (`Terms`)."""
 
-    __slots__ = ("arguments", "codes", "number", "operation")
+    __slots__ = ("arguments", "codes", "number", "only", "operation")
 
     def __init__(self, number: int, operation: str, arguments: tuple[Any, ...], codes: range | None) -> None:
         self.number = number  # in the order in which terms were made
         self.operation, self.arguments = operation, arguments
         self.codes = codes  # the values of a term of whole numbers
+        self.only = self._only()  # the condition of the rows that need it; None if all do
+
+    def _only(self) -> Term | None:
+        if self.operation == "only":
+            condition: Term = self.arguments[0]
+            return condition
+        of_parts = next((part.only for part in self.terms if part.only is not None), None)
+        return None if self.operation == "case" and self.arguments[0] is of_parts else of_parts
 
     @property
     def terms(self) -> list[Term]:
@@ -83,11 +92,11 @@ class Terms:
             if not isinstance(part, Term):
                 constant += int(part)
                 continue
-            own, pairs = _affine(part)
+            own, scaled = _affine(part)
             constant += own
-            for code, factor in pairs:
+            for code, factor in scaled:
                 factors[code] = factors.get(code, 0) + factor
-        pairs = [part for pair in factors.items() for part in pair]
+        pairs: list[Term | int] = [part for pair in factors.items() for part in pair]
         bounds = [constant + sum(f * (c.codes or range(1))[side] for c, f in factors.items()) for side in (0, -1)]
         return self.make("affine", constant, *pairs, codes=range(min(bounds), max(bounds) + 1))
 
@@ -111,6 +120,8 @@ class Terms:
             scaled = [part for code, factor in pairs for part in (code, factor * int(a))]
             bounds = [side * int(a) for side in ((b.codes or range(1))[0], (b.codes or range(1))[-1])]
             return self.make("affine", constant * int(a), *scaled, codes=range(min(bounds), max(bounds) + 1))
+        if a == 0.0:  # a program leaves nothing to NULL times 0
+            return 0.0
         return b if a == 1.0 else self.make("product", a, b)
 
     def divide(self, a: Any, b: Any) -> Any:
@@ -162,9 +173,12 @@ class Terms:
             return a
         codes = None
         if _is_whole(a) and _is_whole(b):
-            ends = [end for part in (a, b) for end in (part.codes if isinstance(part, Term) else [int(part)])]
-            codes = range(min(ends), max(ends) + 1)
+            codes = _codes_of((a, b))
         return self.make("case", condition, a, b, codes=codes)
+
+    def only(self, condition: Term, a: Any) -> Any:
+        """Return a in the rows of a condition, and NULL elsewhere."""
+        return self.make("only", condition, a, codes=a.codes) if isinstance(a, Term) else a
 
     def is_missing(self, a: Any) -> Any:
         """Return whether a number is NULL."""
@@ -230,9 +244,7 @@ class Terms:
             first = values[0]
             if all(value is first or (not isinstance(value, Term) and value == first) for value in values[1:]):
                 return first
-            ends = [end for part in values for end in (part.codes or [0] if isinstance(part, Term) else [part])]
-            is_whole = all(_is_whole(value) for value in values)
-            of_codes = range(int(min(ends)), int(max(ends)) + 1) if is_whole else None
+            of_codes = _codes_of(values) if all(_is_whole(value) for value in values) else None
             return self.make("choice", code, codes.start, *values, codes=of_codes)
 
         return at(constant, pairs)
@@ -240,6 +252,18 @@ class Terms:
 
 def _is_whole(part: Any) -> bool:
     return part.codes is not None if isinstance(part, Term) else isinstance(part, int | np.integer)
+
+
+def _codes_of(parts: Sequence[Any]) -> range:
+    """Return a range that holds some whole numbers, and the values of terms of whole numbers."""
+    ends = [int(part) for part in parts if not isinstance(part, Term)]
+    ends += [
+        end
+        for part in parts
+        if isinstance(part, Term)
+        for end in ((part.codes or range(1))[0], (part.codes or range(1))[-1])
+    ]
+    return range(min(ends), max(ends) + 1)
 
 
 def _affine(term: Term) -> tuple[int, list[tuple[Term, int]]]:
@@ -278,10 +302,10 @@ class Expressions:
         return self._each(self.terms.add, other)
 
     def __sub__(self, other: Any) -> Expressions:
-        return self + (-other)
+        return self.__add__(-other)
 
     def __rsub__(self, other: Any) -> Expressions:
-        return (-self) + other
+        return self.__neg__().__add__(other)
 
     def __neg__(self) -> Expressions:
         return self._each(lambda a: self.terms.multiply(-1 if _is_whole(a) else -1.0, a))
@@ -311,7 +335,7 @@ class Expressions:
         return self._each(lambda a, b: self.terms.compare("=", a, b), other)
 
     def __ne__(self, other: object) -> Any:
-        return ~(self == other)
+        return (self == other).__invert__()
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
@@ -345,7 +369,7 @@ class _Rows:
 class Functions:
     """The functions of the array API standard that programs use, of arrays of expressions."""
 
-    float64, int64, bool = "float64", "int64", "bool"
+    float64, int64 = "float64", "int64"
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
@@ -356,14 +380,12 @@ class Functions:
 
     def astype(self, array: Expressions, dtype: str) -> Expressions:
         """Return numbers of conditions, and other arrays as they are."""
-        if dtype == self.bool:
-            return ~(array == 0)
         values = (1, 0) if dtype == self.int64 else (1.0, 0.0)
 
         def of(entry: Any) -> Any:
-            if isinstance(entry, Term):
-                return self._terms.where(entry, *values) if entry.operation in _CONDITIONS else entry
-            return values[0 if entry else 1] if isinstance(entry, bool | np.bool_) else entry
+            if isinstance(entry, Term) and entry.operation not in _CONDITIONS:
+                return entry
+            return self._terms.where(entry, *values) if isinstance(entry, Term | bool | np.bool_) else entry
 
         return array._each(of)
 
@@ -405,7 +427,7 @@ class Functions:
 
     def minimum(self, a: Any, b: Any) -> Expressions:
         """Return the smaller of two numbers."""
-        return -self.maximum(-self.asarray(a), -self.asarray(b))
+        return self.maximum(-self.asarray(a), -self.asarray(b)).__neg__()
 
     def sum(self, array: Any, axis: int, keepdims: bool = False) -> Expressions:
         """Return sums along an axis."""
@@ -417,7 +439,7 @@ class Functions:
 
     def min(self, array: Any, axis: int, keepdims: bool = False) -> Expressions:
         """Return minima along an axis."""
-        return -self.max(-array, axis, keepdims)
+        return self.max(-array, axis, keepdims).__neg__()
 
     def any(self, array: Any, axis: int, keepdims: bool = False) -> Expressions:
         """Return whether a condition holds along an axis."""
@@ -463,9 +485,7 @@ class Functions:
         """Return the entries at some positions, or the rows of a mask."""
         if isinstance(index, _Rows):
             (condition,) = index.mask.entries
-            return array._each(
-                lambda a: self._terms.make("only", condition, a, codes=a.codes) if isinstance(a, Term) else a
-            )
+            return self.asarray(array)._each(functools.partial(self._terms.only, condition))
         entries, positions = _entries(array), _entries(index).tolist()
         if not any(isinstance(position, Term) for position in positions):
             return Expressions(np.take(entries, np.array(positions, np.int64), axis=axis), self._terms)
@@ -481,7 +501,8 @@ class Functions:
     def at_code(self, of_codes: Expressions, code: Expressions) -> Expressions:
         """Return the entries (n, Z) at codes (n,) from 1 on of an array (n, Z, A); the first one of code 0."""
         (index,), (entries,) = code.entries.tolist(), of_codes.entries
-        chosen = [self._terms.chosen(index, lambda k, of_z=of_z: of_z[max(k - 1, 0)]) for of_z in entries]
+        with_none = np.concatenate([entries[:, :1], entries], axis=1)
+        chosen = [self._terms.chosen(index, of_z.__getitem__) for of_z in with_none]
         return Expressions(np.array([chosen], dtype=object), self._terms)
 
     def zeros(self, shape: tuple[int, ...], dtype: str) -> Expressions:
@@ -553,6 +574,8 @@ class Writer:
                 return node, depth
             if entry.operation in _CONDITIONS:
                 node = cases((node, whole(1)), default=whole(0))
+            if entry.only is not None:  # complete rows need no sum over missing cells
+                node = cases((self.node(entry.only), node))
             self._names[entry] = self._steps.define(f"v{len(self._names)}", node)
         name = column(self._names[entry])
         return exp.EQ(this=name, expression=whole(1)) if entry.operation in _CONDITIONS else name, 0

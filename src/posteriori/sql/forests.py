@@ -12,11 +12,14 @@ from posteriori.densities import RandomTreesParameters, SummedTreesParameters
 from posteriori.kernels.loops.forests import ARITHMETIC, SUM
 from posteriori.sql.dependence import CodeRows, log_sum_of
 from posteriori.sql.dialects import column, literal
-from posteriori.sql.factors import Factor, FactorContext
+from posteriori.sql.steps import CellReader, Factor, SelectSteps
 
 
 def forest_factors(
-    context: FactorContext, columns: Sequence[int], parameters: RandomTreesParameters | SummedTreesParameters
+    steps: SelectSteps,
+    cells: CellReader,
+    columns: Sequence[int],
+    parameters: RandomTreesParameters | SummedTreesParameters,
 ) -> Iterator[Factor]:
     """Yield the mean over the trees of log Σ_l exp(w_l)·p(y | l) / p(y), over the leaves l that a row reaches.
 
@@ -26,15 +29,12 @@ def forest_factors(
     A reached node carries the column of its split.
     """
     if parameters.combine == ARITHMETIC:
-        raise ValueError(
-            f'{context.model} has the arithmetic mean of trees, which to_sql cannot write; use "geometric"'
-        )
+        raise ValueError('the arithmetic mean of trees has no SQL; use combine="geometric"')
     trees, n_classes, is_sum = parameters.trees, len(parameters.prior), parameters.combine == SUM
-    rows = CodeRows(context.steps, [context.cells.code(j) for j in columns], f"f{columns[0]}")
+    rows = CodeRows(steps, [cells.code(j) for j in columns], f"f{columns[0]}")
     classes = range(n_classes)
     base = rows.distinct()
-    cells = _add_cells(rows, base, len(columns))
-    levels = _add_levels(rows, base, cells, parameters)
+    levels = _add_levels(rows, base, _add_cells(rows, base, len(columns)), parameters)
     leaves = rows.add_table("leaves", ["node", "tree", *(f"l{z}" for z in classes)], list(_leaves(parameters)))
     reached = rows.add("nodes", "\nUNION ALL\n".join(f"SELECT r, node, w FROM {level}" for level in levels))
     share = rows.dialect.written(exp.Exp(this=column("w")))
@@ -52,7 +52,7 @@ def forest_factors(
     n_trees = rows.dialect.written(literal(float(trees.n_trees)))
     results = {f"z{z}": f"SUM(s{z}) / {n_trees}" for z in classes}
     for z, name in enumerate(rows.finish(of_trees, results, "\nGROUP BY r")):
-        yield z, columns[0], column(name)
+        yield z, columns[0], name
 
 
 def _add_cells(rows: CodeRows, base: str, n_columns: int) -> str:

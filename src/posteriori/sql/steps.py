@@ -27,6 +27,10 @@ from posteriori.support.typing import Array
 from posteriori.tables import Column, Schema
 from posteriori.tables.times import DatePart
 
+Factor = tuple[
+    int, int, str
+]  # the component, the index of the column, and the column of the SELECT with its log density
+
 _STEP = "posteriori_"  # and a number: a name that no table is likely to have
 
 
@@ -158,7 +162,6 @@ class CellReader:
         self._schema = schema
         self._groups: Mapping[int, Array] = {}
         self._bad_cells: list[Node] = []  # conditions on cells of the table
-        self._refusals: list[Node] = []  # conditions on columns of the steps
 
     def with_groups(self, groups: Mapping[int, Array]) -> CellReader:
         """Return the same cells, with codes of groups in place of those of categories in some columns.
@@ -175,7 +178,7 @@ class CellReader:
     def of_member(self, steps: SelectSteps, schema: Schema) -> CellReader:
         """Return the cells as another model of the same columns reads them; rows that either refuses are refused."""
         result = CellReader(steps, schema)
-        result._bad_cells, result._refusals = self._bad_cells, self._refusals
+        result._bad_cells = self._bad_cells
         return result
 
     @property
@@ -185,10 +188,6 @@ class CellReader:
     def column(self, j: int) -> Column:
         """Return column j of the schema."""
         return self._schema.columns[j]
-
-    def is_number(self, j: int) -> bool:
-        """Return whether a mixed density reads column j as numbers: it is not categorical and not binned."""
-        return j not in self._schema.coded
 
     def number(self, j: int) -> str:
         """Return the column that holds the numbers of column j."""
@@ -270,30 +269,19 @@ class CellReader:
         ]
         return self._steps.read(name, exp.Case(this=cell, ifs=ifs) if ifs else exp.cast(exp.Null(), "int"))
 
-    def is_unseen(self, j: int) -> Node:
-        """Return the condition that a cell of column j holds a category that was unseen in training."""
-        known, code = self.column(j), self._code_of_category(j)
+    def held(self, j: int) -> str:
+        """Return a column that is NULL where a cell of categories is missing, and not where it is unseen."""
+        known = self.column(j)
         if known.part is not None:
-            held = self._moment(known.part)
-        else:
-            held = self._steps.read(f"held{j}", cases((self._dialect.is_held(known.name, known.kinds), whole(1))))
-        return exp.And(this=exp.Not(this=missing(held)), expression=missing(code))
-
-    def present(self, j: int) -> str:
-        """Return a column that is NULL where the cell of column j is missing."""
-        return self.number(j) if self.is_number(j) else self.code(j)
-
-    def refuse(self, condition: Node) -> None:
-        """Refuse rows in which the condition holds, as `predict` refuses them."""
-        self._refusals.append(condition)
+            return self._moment(known.part)
+        return self._steps.read(f"held{j}", cases((self._dialect.is_held(known.name, known.kinds), whole(1))))
 
     def refused(self) -> Node | None:
         """Return the condition that `predict` refuses a row; None where it refuses no row."""
-        conditions = list(self._refusals)
-        if self._bad_cells:
-            flag = self._steps.read("strange", cases((any_of(self._bad_cells), whole(1)), default=whole(0)))
-            conditions.append(exp.EQ(this=column(flag), expression=whole(1)))
-        return any_of(conditions) if conditions else None
+        if not self._bad_cells:
+            return None
+        flag = self._steps.read("strange", cases((any_of(self._bad_cells), whole(1)), default=whole(0)))
+        return exp.EQ(this=column(flag), expression=whole(1))
 
     def _moment(self, part: DatePart) -> str:
         """Return the column that holds the cells of a column of dates or of times of day."""
