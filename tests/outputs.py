@@ -79,8 +79,18 @@ REASONS = {
     },
     "files of predictions": {Subject.ROWS: NO_TARGET, Subject.VARIABLES: "marginals gives a table"},
     "expression of polars": {Subject.ROWS: NO_TARGET},
+    "graph of ONNX": {
+        Subject.NUMBER: "densities of numbers are in no graph; to_polars scores rows within queries",
+        Subject.ROWS: NO_TARGET,
+        **dict.fromkeys((Subject.COLUMNS, Subject.VARIABLES), "any column is asked, in Python and JavaScript"),
+    },
+    "JavaScript": {
+        Subject.ROWS: NO_TARGET,
+        "KernelRegressor": "similarities to rows are in no page",
+        "GenerativeRegressor": "similarities to rows are in no page; AdditiveRegressor is written",
+    },
     "macros of DuckDB": {
-        **dict.fromkeys((Subject.COMPONENT, Subject.COLUMNS, Subject.VARIABLES), NO_SELECT),
+        **dict.fromkeys((Subject.COLUMNS, Subject.VARIABLES), NO_SELECT),
         Subject.ROWS: NO_TARGET,
         **dict.fromkeys(("KernelRegressor", "GenerativeRegressor"), NO_SELECT),
     },
@@ -147,6 +157,8 @@ OUTPUTS = {
     "files of predictions": predicted,
     "expression of polars": lambda model: PENGUINS.select(po.to_polars(model, **asked(model))),
     "macros of DuckDB": lambda model: po.to_duckdb(duckdb.connect(), model),
+    "graph of ONNX": lambda model: model.to_onnx(),
+    "JavaScript": po.javascript.to_javascript,
     "explain": lambda model: model.explain(PENGUINS.head(2)),
     "report": lambda model: po.report(model, PENGUINS, *targets(model)),
     "explorer": po.explore,

@@ -1,7 +1,10 @@
 """A model as functions of arrays says what `predict_log_proba` says: run by NumPy, and by onnxruntime as a graph."""
 
 import itertools
+import json
+import tempfile
 import warnings
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -14,7 +17,8 @@ from posteriori.cli import main
 from posteriori.program.cells import ArrayCells
 from posteriori.program.model import log_posterior
 from posteriori.registry import COMPARED_OF_NUMBERS, MODELS, find_model
-from tests.sql.test_to_sql import FEATURES, PATTERNS, PENGUINS, mixed_rows, with_holes
+from tests.javascript.engines import in_node
+from tests.sql.test_to_sql import DATABASES, FEATURES, PATTERNS, PENGUINS, mixed_rows, with_holes
 from tests.sql.test_to_sql import MODELS as OTHERS
 
 COUNTS = ("poisson", "rate", "multinomial", "scaled", "complement", "presence", "compound")
@@ -57,14 +61,50 @@ def onnx_cells(session, frame):
     return cells
 
 
+def by_database(name):
+    """Return the function that scores rows in a database."""
+
+    def scored(model, frame):
+        numbered = frame.with_row_index("the row").with_columns(pl.col("the row").cast(pl.Int64))
+        out = DATABASES[name](model.to_sql(dialect=name, columns=["the row"]), numbered).sort("the row")
+        return out.select(pl.col("^log_p_.*$").cast(pl.Float64)).to_numpy()
+
+    return scored
+
+
+def by_polars(model, frame):
+    """Return log p(y | x) of the expression of a model in a streamed query, (n, C)."""
+    scored = frame.lazy().select(po.to_polars(model).alias("scored")).collect(engine="streaming")
+    with np.errstate(divide="ignore"):
+        return np.log(scored.unnest("scored").select("^p_.*$").to_numpy())
+
+
+def by_node(model, frame):
+    """Return log p(y | x) of the evaluator in JavaScript, (n, C)."""
+    exported = json.loads(po.javascript.to_javascript(model))
+    script = """
+const model = load(JSON.stringify(given.file));
+const result = given.rows.map((row) => Array.from(model.logPosterior(row), (x) => Number.isFinite(x) ? x : String(x)));
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        rows = in_node(script, {"file": exported, "rows": frame.rows(named=True)}, Path(folder))
+    return np.array([[float(str(x).replace("Infinity", "inf")) for x in row] for row in rows])
+
+
 ENGINES = {"numpy": by_numpy, "onnxruntime": by_onnxruntime}
+EVERY = ENGINES | {
+    "duckdb": by_database("duckdb"),
+    "sqlite": by_database("sqlite"),
+    "polars": by_polars,
+    "node": by_node,
+}
 
 
 def require_agreement(model, frame, engine):
     """An engine gives p(y | x) of every row of a frame."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of unseen categories and impossible rows
-        wanted, found = model.predict_log_proba(frame), ENGINES[engine](model, frame)
+        wanted, found = model.predict_log_proba(frame), EVERY[engine](model, frame)
     np.testing.assert_allclose(np.exp(found), np.exp(wanted), rtol=1e-9, atol=1e-12)
     if engine == "numpy":
         np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
@@ -91,8 +131,9 @@ CLASSIFIERS = [
 ]
 
 
+@pytest.mark.parametrize("engine", EVERY)
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_every_registered_model_agrees_with_python(name, engine):
+def test_every_engine_gives_the_posterior_of_python(name, engine):
     model = find_model(name).make()
     if not hasattr(model, "to_onnx"):
         pytest.skip("it predicts no class")
@@ -131,6 +172,17 @@ def test_counts_agree_with_python(density, engine):
         frame = frame.with_columns(hours=pl.Series(rng.uniform(1.0, 3.0, 90)))
     model = po.NaiveBayes(distributions=distributions).fit(frame, y)
     require_agreement(model, with_holes(frame, 0.3, rng), engine)
+
+
+@pytest.mark.parametrize("estimator", [po.TreeAugmentedNaiveBayes, po.KDependenceBayes, po.AveragedOneDependence])
+def test_groups_of_categories_agree_with_python(estimator, engine):
+    rng = np.random.default_rng(7)
+    y = rng.integers(0, 2, 300)
+    city = (rng.integers(0, 40, 300) + 40 * (rng.random(300) < 0.3 + 0.4 * y)).astype(str)
+    kind = np.array(list("abc"))[(y + rng.integers(0, 2, 300)) % 3]
+    frame = pl.DataFrame({"city": city, "kind": kind, "size": rng.normal(size=300) + y})
+    model = estimator().fit(frame, y)
+    require_agreement(model, pl.concat([frame.head(50), with_holes(frame.tail(80), 0.4, rng)]), engine)
 
 
 @settings(max_examples=6)

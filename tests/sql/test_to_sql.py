@@ -469,6 +469,21 @@ def test_a_pool_is_one_select(pool, database, tmp_path, capsys):
     assert capsys.readouterr().out.strip() == model.to_sql(dialect=database)
 
 
+def test_components_of_a_mixture_are_scored(database, tmp_path, capsys):
+    model = po.MixtureModel(3, random_state=0).fit(FEATURES)
+    rows = with_holes(FEATURES, 0.3, np.random.default_rng(0)).with_row_index("the row")
+    select = model.to_sql(dialect=database, columns=["the row"])
+    out = DATABASES[database](select, rows.with_columns(pl.col("the row").cast(pl.Int64))).sort("the row")
+    wanted = model.predict_proba(rows.drop("the row"))
+    np.testing.assert_allclose(out.select(pl.col("^p_.*$").cast(pl.Float64)).to_numpy(), wanted, rtol=1e-9, atol=1e-12)
+    assert out["prediction"].to_list() == model.predict(rows.drop("the row")).tolist()
+    po.save(model, tmp_path / "m.posteriori")
+    assert main(["sql", str(tmp_path / "m.posteriori"), "--dialect", database]) == 0
+    assert capsys.readouterr().out.strip() == model.to_sql(dialect=database)
+    assert main(["sql", str(tmp_path / "m.posteriori"), "--threshold", "a=0.5"]) == 2
+    assert "divides rows into clusters" in capsys.readouterr().err
+
+
 def test_a_member_without_sql_is_named():
     members = {"nb": po.NaiveBayes(), "trees": po.TreeAugmentedNaiveBayes(feature_weights="conditional")}
     model = po.GenerativeClassifier(members, penalty=1e6, folds=2)

@@ -455,17 +455,9 @@ class Classifier(ClassifierMixin, Decides):
         [(7, 'low', 1.0), (8, 'high', 0.5)]
         """
         check_is_fitted(self)
-        posterior = self._posterior
-        try:
-            from posteriori.sql import select_posterior
-        except ModuleNotFoundError as error:
-            if error.name != "sqlglot":
-                raise
-            raise ImportError("to_sql needs sqlglot: pip install sqlglot") from error
-        models = {title: part.model for title, part in self._value.parts.items()}
         classes = self.classes_.tolist()
         decision = None if costs is None and thresholds is None else decision_of(classes, costs, thresholds)
-        return select_posterior(models, classes, table, dialect, columns, posterior.pool, decision)
+        return self._select(table, dialect, columns, decision)
 
     # Fitted values ----------------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from posteriori.model import GenerativeModel, Posterior
 from posteriori.model.answer import Answer
 from posteriori.reading.opening import takes_tables
 from posteriori.registry import Subject
+from posteriori.scoring.decisions import Decision
 from posteriori.scoring.files import ResultColumns, RowPredictor
 from posteriori.scoring.out_of_range import sentences_outside
 from posteriori.sources import LabelledSource
@@ -217,6 +218,18 @@ class OfClasses(Answering):
         """Return the predictor of the class of rows part by part."""
         return RowPredictor.of_classes(replace(self._value.predictor, n_jobs=self.n_jobs), wanted)
 
+    def _select(self, table: str, dialect: str, columns: Sequence[str] | None, decision: Decision | None = None) -> str:
+        """Return the SELECT of `to_sql`."""
+        try:
+            from posteriori.sql import select_posterior
+        except ModuleNotFoundError as error:
+            if error.name != "sqlglot":
+                raise
+            raise ImportError("to_sql needs sqlglot: pip install sqlglot") from error
+        models = {title: part.model for title, part in self._value.parts.items()}
+        labels = self._value.predictor.labels
+        return select_posterior(models, labels, table, dialect, columns, self._posterior.pool, decision)
+
     def to_onnx(self) -> Any:
         """Return the model as a graph of ONNX, which runtimes of other languages score rows with.
 
@@ -246,7 +259,7 @@ class OfClasses(Answering):
 
         Examples
         --------
-        >>> import onnxruntime, numpy as np, posteriori as po  # doctest: +SKIP
+        >>> import onnxruntime, numpy as np, posteriori as po
         >>> graph = po.NaiveBayes().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "high", "high"]).to_onnx()
         >>> session = onnxruntime.InferenceSession(graph.SerializeToString())
         >>> label, probabilities = session.run(None, {"x0": np.array([1.5, np.nan])})
@@ -256,6 +269,8 @@ class OfClasses(Answering):
         from posteriori.program.onnx import write  # imported here, because it is rarely needed
 
         check_is_fitted(self)
+        if self.subject is Subject.ROWS:
+            raise ValueError(f"a {type(self).__name__} has no target, so that a graph would have nothing to answer")
         return write(self._posterior, self._value.predictor.labels)
 
     @supports_partitions("log_density")

@@ -394,6 +394,24 @@ class MixtureModel(DensityMixin, OneModel):
         """Return a picklable function from one row, a dict, to p(z | x) of each component, a dict, for services."""
         return self._value.predictor.scorer()
 
+    def to_sql(self, table: str = "rows", dialect: str = "duckdb", columns: Sequence[str] | None = None) -> str:
+        """Return a SELECT that scores the rows of a table in a database, as `NaiveBayes.to_sql` of classes.
+
+        ``prediction`` is the number of the component, and ``p_Z`` and ``log_p_Z`` are those of each, from 0 on.
+
+        Parameters
+        ----------
+        table, dialect, columns
+            As in `NaiveBayes.to_sql`.
+
+        Raises
+        ------
+        ValueError, ImportError
+            As `NaiveBayes.to_sql`.
+        """
+        check_is_fitted(self)
+        return self._select(table, dialect, columns)
+
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, and return the most probable component of each row, (n,)."""
         return self.fit(X, y, sample_weight).predict(X)

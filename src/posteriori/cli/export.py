@@ -15,7 +15,7 @@ from posteriori.cli.models import AnyModelPath, load
 from posteriori.cli.options import Force, ModelPath, Threshold, split_names
 from posteriori.cli.outputs import Output, output_at
 from posteriori.cli.predict import named_costs, named_thresholds
-from posteriori.cli.records import CLASSES, NUMBERS, refuse_unfit
+from posteriori.cli.records import CLASSES, NUMBERS, For, refuse_unfit, usual_sentence
 from posteriori.registry import Subject
 
 
@@ -106,6 +106,10 @@ class _Predicted:
     ] = None
 
 
+def _of_clusters(option: str, needed: For) -> str:
+    return f"{option} is for {needed.models}, and the model divides rows into clusters; leave it out"
+
+
 def sql(
     model: ModelPath,
     table: Annotated[
@@ -130,23 +134,25 @@ def sql(
 
     The result has the columns of --with, prediction, and p_CLASS and log_p_CLASS of each class. Missing cells are
     integrated out. In SQLite and DuckDB numbers may be text. The probabilities are those of predict --proba. The rows
-    are in no order: name their key with --with. For the pool, nb, lda, qda, rda, tan, chow-liu, kdb and aode; and for
-    additive: the mean of a number and the ends of its interval, in rows without missing cells.
+    are in no order: name their key with --with. For the pool, nb, lda, qda, rda, tan, chow-liu, kdb and aode; for
+    clusters, whose numbers stand for classes; and for additive: the mean of a number and the ends of its interval, in
+    rows without missing cells.
     For JavaScript: posteriori export.
 
     Example:
 
         posteriori sql penguins.posteriori --dialect sqlite --table penguins --with id
     """
-    estimator = load(model, Subject.CLASS, Subject.NUMBER)
-    kind, models = {
-        Subject.CLASS: (CLASSES, "pool, nb, lda, qda, rda, tan, chow-liu, kdb or aode"),
-        Subject.NUMBER: (NUMBERS, "additive"),
+    estimator = load(model, Subject.CLASS, Subject.NUMBER, Subject.COMPONENT)
+    kinds, models = {
+        Subject.CLASS: ({CLASSES}, "pool, nb, lda, qda, rda, tan, chow-liu, kdb or aode"),
+        Subject.NUMBER: ({NUMBERS}, "additive"),
+        Subject.COMPONENT: (set[For](), ""),
     }[estimator.subject]
     if not hasattr(estimator, "to_sql"):
         name = type(estimator).__name__
         raise UserError(f"{str(model)!r} holds a {name}, which cannot be written as a SELECT; fit --model {models}")
-    refuse_unfit([asked], {kind})
+    refuse_unfit([asked], kinds, _of_clusters if estimator.subject is Subject.COMPONENT else usual_sentence)
     more: dict[str, Any] = {} if asked.coverage is None else {"coverage": asked.coverage}
     if asked.threshold:
         more["thresholds"] = named_thresholds(asked.threshold)

@@ -79,12 +79,13 @@ def stated_options(record: Any) -> Iterator[tuple[str, list[For]]]:
             yield name, [data for data in metadata if isinstance(data, For)]
 
 
-def _usual_sentence(option: str, needed: For) -> str:
+def usual_sentence(option: str, needed: For) -> str:
+    """Return why an option is refused: the kind of model that it needs, and that of the model."""
     return f"{option} is for {needed.models}, and the model {needed.otherwise}; leave it out"
 
 
 def refuse_unfit(
-    records: Iterable[Any], kinds: Collection[For], sentence: Callable[[str, For], str] = _usual_sentence
+    records: Iterable[Any], kinds: Collection[For], sentence: Callable[[str, For], str] = usual_sentence
 ) -> None:
     """Raise UserError if an option is stated that needs a kind of model which is not among `kinds`."""
     for record in records:

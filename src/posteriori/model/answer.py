@@ -170,9 +170,10 @@ class Answer:
         return np.where(code < 0, -np.inf, log_probability)
 
     def brier_score(self, truth: Any) -> Array:
-        """Return Σ_k (p_k − [k = truth])² of each row, (n,), in [0, 2]; ValueError of numbers."""
-        own = self.codes(truth)[:, np.newaxis] == np.arange(len(self.labels))
-        return np.asarray(((self.probability - own) ** 2).sum(axis=1))
+        """Return Σ_k (p_k − [k = truth])² of each row, (n,), in [0, 2]; NaN of no label; ValueError of numbers."""
+        code = self.codes(truth)
+        own = code[:, np.newaxis] == np.arange(len(self.labels))
+        return np.where(code < 0, np.nan, ((self.probability - own) ** 2).sum(axis=1))
 
     def ranked_score(self, truth: Any) -> Array:
         r"""Return the ranked probability score of each row, (n,): less is better.

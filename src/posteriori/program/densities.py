@@ -247,7 +247,9 @@ def multivariate_gaussian(block: Block, parameters: MultivariateGaussianParamete
     if block.is_weighted:
         squares, log_variances, _ = _swept(x, parameters)
         if parameters.degrees is not None:
-            raise ValueError(f"{block.model} has factor weights on t densities, which run in Python only")
+            raise ValueError(
+                f"{block.model} has factor weights on t densities, which run in Python only; fit with predictive=False"
+            )
         return columns, -0.5 * (xp.stack(squares, axis=2) + xp.stack(log_variances, axis=2))
     gap = xp.any(xp.isnan(x), axis=1)
     whole = _of_complete(x, parameters)
@@ -341,7 +343,9 @@ def averaged(block: Block, parameters: AveragedParameters) -> Factors:
     if not varying:
         return (), xp.zeros((1, 1, 0), dtype=xp.float64)
     if block.is_weighted:
-        raise ValueError(f"{block.model} has factor weights on an average of trees, which run in Python only")
+        raise ValueError(
+            f"{block.model} has factor weights on an average of trees, which run in Python only; fit without them"
+        )
     codes = xp.take(block.codes, xp.asarray(np.array(varying)), axis=1)
     n_slots = len(parameters.by_pair)
     table = parameters.by_pair.reshape(n_slots * n_slots, -1)
@@ -372,14 +376,18 @@ def _of_parent(table: Any, parent: Arrays, slots: Arrays, known: Arrays, n_slots
 def forest(block: Block, parameters: RandomTreesParameters | SummedTreesParameters) -> Factors:
     """Return the mean over the trees of log p(y | x) − log p(y), or what a sum of trees adds to log p(y | x)."""
     if block.is_weighted:
-        raise ValueError(f"{block.model} has factor weights on trees, which run in Python only")
+        raise ValueError(
+            f"{block.model} has factor weights on trees, which run in Python only; leave out feature_weights"
+        )
     return block.columns[:1], of_forest(block.codes, parameters)[:, :, None]
 
 
 def tree(block: Block, parameters: TreeParameters) -> Factors:
     """Return the term of each column in log p(x | z); 0 where its parent is missing, whose term includes it."""
     if block.is_weighted:
-        raise ValueError(f"{block.model} has factor weights on a tree, which run in Python only")
+        raise ValueError(
+            f"{block.model} has factor weights on a tree, which run in Python only; leave out feature_weights"
+        )
     codes = {j: block.code(j) for j, is_number in enumerate(parameters.continuous) if not is_number}
     return block.columns, of_tree(block.cells, block.columns, parameters, codes)
 

@@ -617,7 +617,9 @@ class Writer:
     def _equal(self, term: Term, nodes: list[Node]) -> Node:
         """Return whether two numbers are equal; the code 0 of a cell is NULL."""
         code, value = term.arguments
-        if value == 0 and isinstance(code, Term) and code.operation in ("column", "only") and code.codes is not None:
+        while isinstance(code, Term) and code.operation == "only":
+            code = code.arguments[1]
+        if value == 0 and isinstance(code, Term) and code.operation == "column" and code.codes is not None:
             return exp.Is(this=exp.Paren(this=nodes[0]), expression=exp.Null())
         return exp.EQ(this=nodes[0], expression=nodes[1])
 

@@ -70,7 +70,9 @@ class TableCells(Cells):
     def _joined(self, write: Callable[..., Any]) -> Program:
         def program(block: Block, parameters: Any) -> Factors:
             if block.is_weighted and write not in (_family_factors, _joint_factors):
-                raise ValueError(f"{block.model} has factor weights on an average of trees, which run in Python only")
+                raise ValueError(
+                    f"{block.model} has factor weights on a mean of trees, which run in Python only; fit without them"
+                )
             groups = {block.columns[position]: table for position, table in block.groups.items()}
             factors = list(write(self.steps, self.reader.with_groups(groups), block.columns, parameters))
             n_components = 1 + max((z for z, _, _ in factors), default=0)
