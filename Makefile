@@ -127,6 +127,7 @@ bench: $(ENVIRONMENT) ## Time against peers and fill benchmarks/RESULTS.md (minu
 	$(PYTHON) -m benchmarks.large --full
 	$(PYTHON) -m benchmarks.one_row
 	$(PYTHON) -m benchmarks.javascript
+	$(PYTHON) -m benchmarks.engines
 	$(PYTHON) -m benchmarks.estimates
 
 .PHONY: tables

@@ -107,8 +107,8 @@ def test_errors_name_what_is_wrong():
     model = po.NaiveBayes().fit(PENGUINS, "species")
     with pytest.raises(TypeError, match=r"connection is a str; give one of duckdb\.connect\(\)"):
         po.to_duckdb("birds.duckdb", model)
-    with pytest.raises(TypeError, match="a MixtureModel has no SELECT; score the rows by"):
-        po.to_duckdb(duckdb.connect(), po.MixtureModel())
+    with pytest.raises(TypeError, match="a KernelRegressor has no SELECT; score the rows by"):
+        po.to_duckdb(duckdb.connect(), po.KernelRegressor())
     twice = PENGUINS.with_columns(SEX=pl.col("sex"))
     with pytest.raises(ValueError, match="columns 'sex' and 'SEX' are one name in DuckDB"):
         po.to_duckdb(duckdb.connect(), po.NaiveBayes().fit(twice, "species"))

@@ -6,6 +6,7 @@ its own: that of SQL has (`posteriori.sql.expressions`).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -57,14 +58,17 @@ def at_code(of_codes: Arrays, code: Arrays) -> Arrays:
     return xp.sum(xp.where(is_code, of_codes, 0.0), axis=2)
 
 
-def where_rows(mask: Arrays, of_rows: Arrays, otherwise: Arrays) -> Arrays:
-    """Return an array (n, …) with the entries of some rows, (m, …), in the rows of a mask with m true entries."""
+def where_rows(mask: Arrays, of_rows: Callable[[Arrays], Arrays], otherwise: Arrays) -> Arrays:
+    """Return an array (n, …) with other entries in the rows of a mask: a function of the positions of these rows."""
     xp = mask.__array_namespace__()
+    if xp is np and not mask.any():
+        return otherwise
+    values = of_rows(xp.nonzero(mask)[0])
     if hasattr(xp, "where_rows"):
-        return xp.where_rows(mask, of_rows, otherwise)
+        return xp.where_rows(mask, values, otherwise)
     none = xp.zeros((1, *otherwise.shape[1:]), dtype=xp.float64)  # no row may be chosen
     place = xp.where(mask, xp.cumulative_sum(xp.astype(mask, xp.int64), axis=0), 0)
-    chosen = xp.take(xp.concat([none, of_rows], axis=0), place, axis=0)
+    chosen = xp.take(xp.concat([none, values], axis=0), place, axis=0)
     return xp.where(xp.reshape(mask, (-1, *[1] * (len(otherwise.shape) - 1))), chosen, otherwise)
 
 

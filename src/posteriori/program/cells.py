@@ -42,9 +42,9 @@ class Cells(ABC):
     def is_unseen(self, j: int) -> Arrays:
         """Return which cells of a column are categories that were unseen in training, (n,)."""
 
-    @abstractmethod
-    def program_of(self, density: Any) -> Any:
-        """Return the program of a density or of its class."""
+    def own_program(self, density: type[Any]) -> Any:
+        """Return a program that these cells have of a class of densities in place of the usual one; None if none."""
+        del density
 
     def refuse(self, rows: Arrays) -> None:
         """Refuse some rows, (n,) booleans, as `predict` refuses them."""
@@ -116,9 +116,3 @@ class ArrayCells(Cells):
     def is_unseen(self, j: int) -> Arrays:
         """Return which cells of a column are categories that were unseen in training, (n,)."""
         return self._unseen[:, self.schema.of_kind("categorical").index(j)]
-
-    def program_of(self, density: Any) -> Any:
-        """Return the program of a density or of its class."""
-        from posteriori.program.densities import program_of  # imported here: programs are of cells
-
-        return program_of(density)

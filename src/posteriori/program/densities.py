@@ -252,12 +252,13 @@ def multivariate_gaussian(block: Block, parameters: MultivariateGaussianParamete
             )
         return columns, -0.5 * (xp.stack(squares, axis=2) + xp.stack(log_variances, axis=2))
     gap = xp.any(xp.isnan(x), axis=1)
-    whole = _of_complete(x, parameters)
-    some = xp.take(x, xp.nonzero(gap)[0], axis=0)
-    squares, log_variances, seen = _swept(some, parameters)
-    distance, log_volume, n_seen = (_total(parts) for parts in (squares, log_variances, seen))
-    of_some = _at_distance(parameters, distance, n_seen[:, None], n_seen, log_volume)
-    return columns[:1], where_rows(gap, of_some, whole)[:, :, None]
+
+    def of_rows(rows: Arrays) -> Arrays:
+        parts = _swept(xp.take(x, rows, axis=0), parameters)
+        distance, log_volume, n_seen = map(_total, parts)
+        return _at_distance(parameters, distance, n_seen[:, None], n_seen, log_volume)
+
+    return columns[:1], where_rows(gap, of_rows, _of_complete(x, parameters))[:, :, None]
 
 
 def _of_complete(x: Arrays, parameters: MultivariateGaussianParameters) -> Arrays:
@@ -354,15 +355,15 @@ def averaged(block: Block, parameters: AveragedParameters) -> Factors:
     terms = []
     for i, (start, stop) in enumerate(zip(parameters.starts.tolist(), stops.tolist(), strict=True)):
         of_known = _of_parent(table, slots[:, i], slots, known, n_slots)
-        gap = codes[:, i] == 0
-        rows = xp.nonzero(gap)[0]
-        children, present = xp.take(slots, rows, axis=0), xp.take(known, rows, axis=0)
         values = np.arange(start + 1, stop)
-        own = table[values * n_slots + values]  # log p(x_i | z) of each value
-        pairs = values[np.newaxis, :, np.newaxis] * n_slots + children[:, None, :]
-        of_values = xp.where(present[:, None, :, None], taken(table, pairs), 0.0)
-        of_gap = log_sum_exp(xp.sum(of_values, axis=2) + own, axis=1)
-        terms.append(where_rows(gap, of_gap, of_known))
+
+        def of_rows(rows: Arrays, values: Any = values) -> Arrays:
+            own = table[values * n_slots + values]  # log p(x_i | z) of each value
+            pairs = values[np.newaxis, :, np.newaxis] * n_slots + xp.take(slots, rows, axis=0)[:, None, :]
+            present = xp.take(known, rows, axis=0)[:, None, :, None]
+            return log_sum_exp(xp.sum(xp.where(present, taken(table, pairs), 0.0), axis=2) + own, axis=1)
+
+        terms.append(where_rows(codes[:, i] == 0, of_rows, of_known))
     log_sum = log_sum_exp(xp.stack(terms, axis=2)) - math.log(len(varying))
     return [block.columns[varying[0]]], log_sum[:, :, None]
 
@@ -400,7 +401,7 @@ def grouped(block: Block, parameters: GroupedParameters) -> Factors:
         if parameters.groups.of_categories[j]
     }
     coarse = next(density for density in PROGRAMS if density.fitted is type(parameters.coarse))
-    program: Program = block.cells.program_of(coarse)
+    program: Program = block.cells.own_program(coarse) or PROGRAMS[coarse]
     return program(replace(block, groups=groups), parameters.coarse)
 
 
@@ -429,13 +430,13 @@ PROGRAMS: dict[type[Any], Program] = {
 }
 
 
-def program_of(density: Any) -> Program:
-    """Return the program of a density, or of its class: its own, or that of the library; ValueError if none is."""
-    if not isinstance(density, type) and implements(density, ProgrammedDensity):
-        return density.program
-    kind = density if isinstance(density, type) else type(density)
-    if kind not in PROGRAMS:
+def factors_of(density: Any, block: Block, parameters: Any) -> Factors:
+    """Return the log factors of a density, by its own program or by that of the library; ValueError if it has none."""
+    if implements(density, ProgrammedDensity):
+        return density.program(block, parameters)
+    program: Program | None = block.cells.own_program(type(density)) or PROGRAMS.get(type(density))
+    if program is None:
         raise ValueError(
             f"the density {density.name!r} has no program, so that it runs in Python only; write its method `program`"
         )
-    return PROGRAMS[kind]
+    return program(block, parameters)

@@ -12,18 +12,17 @@ from posteriori.program.arrays import Arrays, segment_log_sums, taken, where_row
 
 def of_families(codes: Arrays, tables: FamilyTables) -> Arrays:
     """Return log p(x_j | the present ones of the columns before it, z), (n, Z, d), of codes (n, d); 0 where missing."""
-    xp, table = codes.__array_namespace__(), tables.log_probability
-    each = []
-    for j in range(len(tables.parents)):
-        slot = tables.offsets[j] + codes[:, j]
+    xp, d = codes.__array_namespace__(), len(tables.parents)
+    strides = np.eye(d, dtype=np.int64)
+    for j in range(d):
         for i, stride in _strides(tables, j):
-            slot = slot + codes[:, i] * stride
-        each.append(taken(table, slot))
-    direct = xp.stack(each, axis=2)
+            strides[i, j] = stride
+    slots = codes @ xp.asarray(strides) + np.asarray(tables.offsets)
+    direct = xp.permute_dims(taken(tables.log_probability, slots), (0, 2, 1))
     if not len(tables.inner):
         return direct
     gap = xp.any(xp.take(codes, xp.asarray(tables.inner), axis=1) == 0, axis=1)
-    return where_rows(gap, _summed(xp.take(codes, xp.nonzero(gap)[0], axis=0), tables), direct)
+    return where_rows(gap, lambda rows: _summed(xp.take(codes, rows, axis=0), tables), direct)
 
 
 def _strides(tables: FamilyTables, j: int) -> list[tuple[int, int]]:

@@ -11,7 +11,7 @@ from posteriori.model import Extrapolation, GenerativeModel, Pool, Posterior
 from posteriori.model.pool import FLOOR, HALF_DISAGREEMENT
 from posteriori.program.arrays import Arrays, log_normalised, log_sum_exp
 from posteriori.program.cells import Cells
-from posteriori.program.densities import Block
+from posteriori.program.densities import Block, factors_of
 
 
 def log_posterior(posterior: Posterior, cells: Cells) -> Arrays:
@@ -43,7 +43,7 @@ def _scores(model: GenerativeModel, cells: Cells, name: str) -> Arrays:
         if block.shared:
             continue
         of_block = Block(cells, block.columns, name, weights is not None, block.exposure_in(model.schema))
-        columns, factors = cells.program_of(block.density)(of_block, parameters)
+        columns, factors = factors_of(block.density, of_block, parameters)
         for k, j in enumerate(columns):
             weight = 1.0 if weights is None else float(weights.weight[j])
             if weight > 0:

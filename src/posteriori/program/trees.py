@@ -32,19 +32,22 @@ def of_tree(cells: Cells, columns: Sequence[int], parameters: TreeParameters, co
     gaps = [
         _is_missing(values[j], parameters.continuous[j])[:, None] for j in np.flatnonzero(parameters.internal).tolist()
     ]
-    gap = xp.any(xp.concat(gaps, axis=1), axis=1) if gaps else None
-    some = {} if gap is None else {j: xp.take(x, xp.nonzero(gap)[0], axis=0) for j, x in values.items()}
     shared = len(parameters.parents) == 1
     components = [list(range(parameters.n_components))] if shared else [[z] for z in range(parameters.n_components)]
     parts = []
-    for tree, of_tree_ in enumerate(components):
-        whole = _Tree(values, parameters, tree, of_tree_)
-        direct = xp.stack([whole.given_parent(j) for j in range(d)], axis=2)
-        if gap is not None:
-            factors = _Tree(some, parameters, tree, of_tree_).factors()
-            direct = where_rows(gap, xp.stack(factors, axis=2), direct)
-        parts.append(direct)
-    return parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
+    for tree, of_components in enumerate(components):
+        whole = _Tree(values, parameters, tree, of_components)
+        parts.append(xp.stack([whole.given_parent(j) for j in range(d)], axis=2))
+    direct = parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
+    if not gaps:
+        return direct
+
+    def of_rows(rows: Arrays) -> Arrays:
+        some = {j: xp.take(x, rows, axis=0) for j, x in values.items()}
+        each = [_Tree(some, parameters, tree, of_tree).factors() for tree, of_tree in enumerate(components)]
+        return xp.concat([xp.stack(factors, axis=2) for factors in each], axis=1)
+
+    return where_rows(xp.any(xp.concat(gaps, axis=1), axis=1), of_rows, direct)
 
 
 def _is_missing(value: Arrays, is_number: bool) -> Arrays:

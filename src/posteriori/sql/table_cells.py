@@ -10,7 +10,7 @@ import numpy as np
 from posteriori import densities
 from posteriori.densities import FamilyTables
 from posteriori.program.cells import Cells
-from posteriori.program.densities import Block, Factors, Program, program_of
+from posteriori.program.densities import Block, Factors, Program
 from posteriori.sql import dependence, forests
 from posteriori.sql.expressions import Expressions, Functions, Terms
 from posteriori.sql.steps import CellReader, SelectSteps
@@ -62,10 +62,9 @@ class TableCells(Cells):
         is_held = ~self.xp.isnan(self.column(self.reader.held(j)))
         return is_held.__and__(self.code(j) == 0)
 
-    def program_of(self, density: Any) -> Program:
-        """Return the program of a density or of its class, by joins with tables where a row has many terms."""
-        kind = density if isinstance(density, type) else type(density)
-        return self._joined(_JOINED[kind]) if kind in _JOINED else program_of(density)
+    def own_program(self, density: type[Any]) -> Program | None:
+        """Return the program of densities whose rows have many terms: by joins with tables."""
+        return self._joined(_JOINED[density]) if density in _JOINED else None
 
     def _joined(self, write: Callable[..., Any]) -> Program:
         def program(block: Block, parameters: Any) -> Factors:
