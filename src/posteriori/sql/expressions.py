@@ -7,7 +7,6 @@ that are made once, however often they are used. `Writer` makes columns of the S
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -122,6 +121,8 @@ class Terms:
             return self.make("affine", constant * int(a), *scaled, codes=range(min(bounds), max(bounds) + 1))
         if a == 0.0:  # a program leaves nothing to NULL times 0
             return 0.0
+        if b.operation == "product" and not isinstance(b.arguments[0], Term):
+            return self.multiply(a * b.arguments[0], b.arguments[1])
         return b if a == 1.0 else self.make("product", a, b)
 
     def divide(self, a: Any, b: Any) -> Any:
@@ -570,11 +571,11 @@ class Writer:
             pairs = [self._of(part) if isinstance(part, Term) else (part, 0) for part in entry.arguments]
             node = self._written(entry, [part for part, _ in pairs])
             depth = 1 + max((deep for _, deep in pairs), default=0)
-            if self._uses[entry] < 2 and depth <= _DEEPEST:
+            if (self._uses[entry] < 2 and depth <= _DEEPEST) or _is_short(node):
                 return node, depth
             if entry.operation in _CONDITIONS:
                 node = cases((node, whole(1)), default=whole(0))
-            if entry.only is not None:  # complete rows need no sum over missing cells
+            if entry.only is not None and entry.operation != "only":  # complete rows need no sum over missing cells
                 node = cases((self.node(entry.only), node))
             self._names[entry] = self._steps.define(f"v{len(self._names)}", node)
         name = column(self._names[entry])
@@ -608,11 +609,11 @@ class Writer:
     def _sum(self, parts: list[Any], nodes: list[Node]) -> Node:
         """Return a sum; a large number in two parts, so that an inexact last digit of its literal does no harm."""
         constant = parts[-1]
-        if isinstance(constant, exp.Expression) or abs(constant) < _LARGE or not math.isfinite(constant):
-            return total(nodes) if len(nodes) > 2 else plus(*nodes)
-        near = float(f"{constant:.{_CENTRE_DIGITS}g}")
-        about = minus(total(nodes[:-1]), literal(-near)) if near < 0 else plus(total(nodes[:-1]), literal(near))
-        return plus(exp.Paren(this=about), literal(constant - near)) if constant != near else about
+        if isinstance(constant, exp.Expression):
+            return total(nodes)
+        near = float(f"{constant:.{_CENTRE_DIGITS}g}") if _LARGE <= abs(constant) < np.inf else constant
+        about = _plus_number(total(nodes[:-1]), near)
+        return _plus_number(exp.Paren(this=about), constant - near) if constant != near else about
 
     def _equal(self, term: Term, nodes: list[Node]) -> Node:
         """Return whether two numbers are equal; the code 0 of a cell is NULL."""
@@ -620,8 +621,19 @@ class Writer:
         while isinstance(code, Term) and code.operation == "only":
             code = code.arguments[1]
         if value == 0 and isinstance(code, Term) and code.operation == "column" and code.codes is not None:
-            return exp.Is(this=exp.Paren(this=nodes[0]), expression=exp.Null())
+            return exp.Is(this=_within(nodes[0]), expression=exp.Null())
         return exp.EQ(this=nodes[0], expression=nodes[1])
+
+
+def _plus_number(node: Node, number: float) -> Node:
+    return minus(node, literal(-number)) if number < 0 else plus(node, literal(number))
+
+
+def _is_short(node: Node) -> bool:
+    """Return whether a condition is no longer than a column of it: that a column is, or is not, NULL."""
+    bare = node.this if isinstance(node, exp.Not) else node
+    bare = bare.this if isinstance(bare, exp.Paren) else bare
+    return isinstance(bare, exp.Is) and isinstance(bare.this, exp.Column)
 
 
 def _choice(term: Term, nodes: list[Node]) -> Node:
@@ -657,7 +669,7 @@ def _power(x: Node, exponent: Node) -> Node:
 
 
 def _within(node: Node) -> Node:
-    return exp.Paren(this=node)
+    return node if isinstance(node, exp.Column) else exp.Paren(this=node)
 
 
 _OF_NODES: dict[str, Callable[..., Node]] = {
