@@ -626,7 +626,7 @@ class Writer:
 
 
 def _plus_number(node: Node, number: float) -> Node:
-    return minus(node, literal(-number)) if number < 0 else plus(node, literal(number))
+    return minus(node, literal(-number)) if -np.inf < number < 0 else plus(node, literal(number))
 
 
 def _is_short(node: Node) -> bool:
