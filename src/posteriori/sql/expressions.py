@@ -324,19 +324,16 @@ class Expressions:
         return self._each(self.terms.power, other)
 
     def __lt__(self, other: Any) -> Expressions:
-        return self._each(lambda a, b: self.terms.compare("<", a, b), other)
+        return self._each(functools.partial(self.terms.compare, "<"), other)
 
     def __le__(self, other: Any) -> Expressions:
-        return self._each(lambda a, b: self.terms.compare("<=", a, b), other)
+        return self._each(functools.partial(self.terms.compare, "<="), other)
 
     def __gt__(self, other: Any) -> Expressions:
         return self._each(lambda a, b: self.terms.compare("<", b, a), other)
 
     def __eq__(self, other: object) -> Any:
-        return self._each(lambda a, b: self.terms.compare("=", a, b), other)
-
-    def __ne__(self, other: object) -> Any:
-        return (self == other).__invert__()
+        return self._each(functools.partial(self.terms.compare, "="), other)
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
@@ -402,25 +399,10 @@ class Functions:
         """Return False: the reader of cells refuses infinite numbers."""
         return self.asarray(np.zeros(array.shape, np.bool_))
 
-    def log(self, array: Expressions) -> Expressions:
-        """Return logarithms, −∞ of 0."""
-        return array._each(lambda a: self._terms.of_function("log", a))
-
-    def log1p(self, array: Expressions) -> Expressions:
-        """Return log(1 + x)."""
-        return array._each(lambda a: self._terms.of_function("log1p", a))
-
-    def exp(self, array: Expressions) -> Expressions:
-        """Return exponentials."""
-        return array._each(lambda a: self._terms.of_function("exp", a))
-
-    def sqrt(self, array: Expressions) -> Expressions:
-        """Return square roots."""
-        return array._each(lambda a: self._terms.of_function("sqrt", a))
-
-    def floor(self, array: Expressions) -> Expressions:
-        """Return the greatest whole numbers that are not greater."""
-        return array._each(lambda a: self._terms.of_function("floor", a))
+    def __getattr__(self, name: str) -> Callable[[Expressions], Expressions]:
+        if name not in _OF_NUMBERS:
+            raise AttributeError(f"arrays of expressions have no function {name!r}")
+        return lambda array: array._each(functools.partial(self._terms.of_function, name))
 
     def maximum(self, a: Any, b: Any) -> Expressions:
         """Return the larger of two numbers."""
@@ -536,6 +518,7 @@ class Functions:
         return Expressions(array.entries.transpose(axes), self._terms)
 
 
+_OF_NUMBERS = ("log", "log1p", "exp", "sqrt", "floor")
 _CONDITIONS = ("<", "<=", "=", "and", "or", "not", "missing")
 
 
