@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from posteriori.program.model import log_posterior
 from posteriori.tables import Column, Schema
 from posteriori.version import __version__
 
+_MOST_BYTES = 2**31  # of a message of Protocol Buffers
 _EXACT = 2**53  # whole numbers beyond it are not all of double precision
 
 
@@ -27,13 +29,27 @@ def write(posterior: Posterior, labels: Sequence[Any]) -> Any:
         ndonnx is not installed.
     """
     try:
-        from spox._future import ValuePropBackend, value_prop_backend
+        import ndonnx  # noqa: F401
     except ImportError as error:
         raise ImportError("ONNX needs the packages onnx and ndonnx: pip install 'posteriori[onnx]'") from error
     schema = posterior.schema
     inputs = {column.name: _input(column) for column in schema.columns if not column.is_ignored}
-    with value_prop_backend(ValuePropBackend.REFERENCE):  # constants are computed in a quarter of the time
-        return _written(posterior, labels, inputs, _cells(schema, inputs))
+    with _quick_constants():
+        model = _written(posterior, labels, inputs, _cells(schema, inputs))
+    if (size := model.ByteSize()) >= _MOST_BYTES:
+        raise ValueError(
+            f"the graph would have {size / 2**30:.1f} GB, and a file of ONNX has at most 2; fit fewer columns or bins"
+        )
+    return model
+
+
+def _quick_constants() -> Any:
+    """Return a context in which constants are computed in a quarter of the usual time, if this spox has it."""
+    try:
+        from spox._future import ValuePropBackend, value_prop_backend
+    except ImportError:
+        return nullcontext()
+    return value_prop_backend(ValuePropBackend.REFERENCE)
 
 
 def _written(posterior: Posterior, labels: Sequence[Any], inputs: dict[str, Any], cells: ArrayCells) -> Any:
