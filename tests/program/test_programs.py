@@ -241,6 +241,39 @@ def test_what_a_graph_cannot_read_is_named(column, words):
         model.to_onnx()
 
 
+ONE = pl.DataFrame({"x": np.arange(40.0) % 7, "z": np.arange(40.0) % 5, "k": list("abcd") * 10})
+SAME = pl.DataFrame({"c": np.ones(40), "s": ["same"] * 40})
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of one class, and of constant columns
+@pytest.mark.parametrize("engine", ["numpy", "onnxruntime", "duckdb"])
+@pytest.mark.parametrize(
+    ("model", "frame", "n_classes"),
+    [
+        (po.GaussianDiscriminant(), ONE, 1),
+        (po.KDependenceBayes(), ONE, 1),
+        (po.GenerativeForest(20, splits="mixed"), ONE, 1),
+        (po.GenerativeClassifier([po.NaiveBayes(), po.KDependenceBayes()], folds=2), SAME, 2),
+        (po.GenerativeClassifier({"a": po.KDependenceBayes(), "b": po.KDependenceBayes()}, folds=2), ONE, 2),
+    ],
+    ids=["discriminant", "kdb", "forest", "constant", "twins"],
+)
+def test_one_class_constant_columns_and_equal_members_agree(model, frame, n_classes, engine):
+    y = np.array(["u", "v"])[np.arange(40) % n_classes]
+    model.fit(frame, y)
+    require_agreement(model, with_holes(frame, 0.3, np.random.default_rng(0)), engine)
+
+
+def test_names_that_a_graph_or_a_database_has_not_are_refused():
+    y = np.arange(40) % 2
+    with pytest.raises(ValueError, match="a column is named 'label'"):
+        po.NaiveBayes().fit(pl.DataFrame({"label": np.arange(40.0)}), y).to_onnx()
+    model = po.NaiveBayes().fit(ONE.rename({"z": "X"}), y)
+    with pytest.raises(ValueError, match="'x' and 'X' are one name in duckdb"):
+        model.to_sql()
+    assert model.to_sql(dialect="postgres")
+
+
 def test_truth_values_and_numbers_may_be_categories():
     rng = np.random.default_rng(1)
     frame = pl.DataFrame({"is": rng.random(60) < 0.5, "code": rng.choice([1, 5, 9], 60)})

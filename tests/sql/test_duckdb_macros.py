@@ -110,5 +110,5 @@ def test_errors_name_what_is_wrong():
     with pytest.raises(TypeError, match="a KernelRegressor has no SELECT; score the rows by"):
         po.to_duckdb(duckdb.connect(), po.KernelRegressor())
     twice = PENGUINS.with_columns(SEX=pl.col("sex"))
-    with pytest.raises(ValueError, match="columns 'sex' and 'SEX' are one name in DuckDB"):
+    with pytest.raises(ValueError, match="columns 'sex' and 'SEX' are one name in duckdb"):
         po.to_duckdb(duckdb.connect(), po.NaiveBayes().fit(twice, "species"))

@@ -385,9 +385,9 @@ class Classifier(ClassifierMixin, Decides):
 
         Every model of the library has a SELECT, and so has a pool, except those with text or blocks of words, with
         durations, with the arithmetic mean of trees, with t densities or trees that have feature weights, with an
-        average of trees that has them, or with infinite weights of words. Distributions of your own have none. Its
-        log p(y | x) equals `predict_log_proba` up to rounding. NULL, NaN and unseen categories are missing cells and
-        are integrated out.
+        average of trees that has them, or with infinite weights of words. Distributions of your own have one by a
+        method `program`. Its log p(y | x) equals `predict_log_proba` up to rounding. NULL, NaN and unseen categories
+        are missing cells and are integrated out.
 
         Parameters
         ----------

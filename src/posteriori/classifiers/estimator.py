@@ -242,20 +242,21 @@ class OfClasses(Answering):
             An input for each column that the model reads, by its name, (N,): double, NaN where missing; or text where
             the categories are strings or truth values ("true", "false"), "" where missing. The outputs are ``label``,
             (N,), and ``probabilities``, (N, C), in the order of `classes_`; of a mixture the number of the component.
-            A row that no class can produce, or with an infinite number, has NaN and the label of the prior.
+            A row that no class can produce, or that `predict` refuses, such as one with an infinite number or a
+            negative count, has NaN and the label of the prior.
 
         Raises
         ------
         ValueError
-            A column holds dates, text or blocks of words; categories or classes are of several types; or a density
-            has no program.
+            A column holds dates, text or blocks of words, or has the name of an output; categories or classes are of
+            several types; or a density has no program.
         ImportError
             ndonnx is absent: ``pip install "posteriori[onnx]"``.
 
         Notes
         -----
         Trees and rows with missing cells hold some numbers for each row, tree and value: score batches of some 10,000
-        rows. Cells out of the support of a distribution, such as negative counts, are not refused.
+        rows.
 
         Examples
         --------
@@ -271,7 +272,7 @@ class OfClasses(Answering):
         check_is_fitted(self)
         if self.subject is Subject.ROWS:
             raise ValueError(f"a {type(self).__name__} has no target, so that a graph would have nothing to answer")
-        return write(self._posterior, self._value.predictor.labels)
+        return write(self._posterior, self._value.predictor.labels, list(self._value.parts))
 
     @supports_partitions("log_density")
     def score_samples(self, X: Any) -> Array:

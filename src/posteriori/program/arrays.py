@@ -66,7 +66,7 @@ def where_rows(mask: Arrays, of_rows: Callable[[Arrays], Arrays], otherwise: Arr
     values = of_rows(xp.nonzero(mask)[0])
     if hasattr(xp, "where_rows"):
         return xp.where_rows(mask, values, otherwise)
-    none = xp.zeros((1, *otherwise.shape[1:]), dtype=xp.float64)  # no row may be chosen
+    none = xp.sum(xp.zeros_like(otherwise), axis=0, keepdims=True)  # no row may be chosen
     place = xp.where(mask, xp.cumulative_sum(xp.astype(mask, xp.int64), axis=0), 0)
     chosen = xp.take(xp.concat([none, values], axis=0), place, axis=0)
     return xp.where(xp.reshape(mask, (-1, *[1] * (len(otherwise.shape) - 1))), chosen, otherwise)
@@ -95,7 +95,7 @@ def _scattered(values: Arrays, segment: Arrays, start: Any, how: str, like: Arra
     import spox.opset.ai.onnx.v21 as onnx
 
     first = ndx.full_like(like, 0.0 if how == "add" else -np.inf)
-    place = segment[:, None] + np.zeros((1, like.shape[1]), np.int64)
+    place = segment[:, None] + ndx.astype(ndx.zeros_like(values), ndx.int64)
     # onnxruntime adds up equal places of ScatterND on several threads, and loses some; not those of ScatterElements.
     of_places = (x.unwrap_spox() for x in (first, place, values))
     return ndx.asarray(onnx.scatter_elements(*of_places, axis=0, reduction=how))  # type: ignore[attr-defined]

@@ -50,6 +50,10 @@ class Cells(ABC):
         """Refuse some rows, (n,) booleans, as `predict` refuses them."""
         self.refused.append(rows)
 
+    @abstractmethod
+    def zeros(self) -> Arrays:
+        """Return a zero for each row, (n, 1)."""
+
     def numbers_of(self, columns: Sequence[int]) -> Arrays:
         """Return the numbers of some columns, (n, d)."""
         return self.xp.stack([self.number(j) for j in columns], axis=1)
@@ -96,6 +100,10 @@ class ArrayCells(Cells):
     def under(self, schema: Schema) -> ArrayCells:
         """Return the same rows with the cut points of another schema of the same columns."""
         return ArrayCells(schema, self._numbers, self._categories, self._unseen, self.refused)
+
+    def zeros(self) -> Arrays:
+        """Return a zero for each row, (n, 1)."""
+        return self.xp.sum(self.xp.zeros_like(self._numbers), axis=1, keepdims=True)
 
     def number(self, j: int) -> Arrays:
         """Return the numbers of a column, (n,)."""

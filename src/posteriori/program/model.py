@@ -14,9 +14,9 @@ from posteriori.program.cells import Cells
 from posteriori.program.densities import Block, factors_of
 
 
-def log_posterior(posterior: Posterior, cells: Cells) -> Arrays:
+def log_posterior(posterior: Posterior, cells: Cells, names: Sequence[str] = ()) -> Arrays:
     """Return log p(y | x) in nats, (n, C); NaN in a row that no class can produce, or that is refused."""
-    log_p = scores(posterior, cells)
+    log_p = scores(posterior, cells, names)
     log_p = log_normalised(log_p) if posterior.pool is None else log_p
     for rows in cells.refused:
         log_p = cells.xp.where(rows[:, None], cells.xp.asarray(np.nan), log_p)
@@ -31,14 +31,15 @@ def scores(posterior: Posterior, cells: Cells, names: Sequence[str] = ()) -> Arr
     used, each = np.flatnonzero(pool.used), []
     for m in used.tolist():
         model = posterior.models[m]
-        each.append(_clipped(log_normalised(_scores(model, cells.under(model.schema), names[m]))))
+        log_p = log_normalised(_scores(model, cells.under(model.schema), names[m]))
+        each.append(_clipped(log_p, model.n_classes))
     return _pooled(pool.of_members(used), each, cells)
 
 
 def _scores(model: GenerativeModel, cells: Cells, name: str) -> Arrays:
     """Return log p(y | x) + constant per row in nats, (n, C)."""
     xp, weights = cells.xp, model.weights
-    total = _start(model, cells)
+    total = cells.zeros() + _start(model, cells)
     for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True):
         if block.shared:
             continue
@@ -67,10 +68,10 @@ def _start(model: GenerativeModel, cells: Cells) -> Arrays:
     return xp.where(share == 1.0, xp.asarray(whole[np.newaxis]), model.log_prior + share * model.offset)
 
 
-def _clipped(log_p: Arrays) -> Arrays:
+def _clipped(log_p: Arrays, n_classes: int) -> Arrays:
     """As `clip_log_posteriors`, of one member."""
     xp = log_p.__array_namespace__()
-    uniform = xp.where(xp.isnan(log_p), xp.asarray(-np.log(log_p.shape[1])), log_p)
+    uniform = xp.where(xp.isnan(log_p), xp.asarray(-np.log(n_classes)), log_p)
     return xp.maximum(uniform, xp.asarray(FLOOR))
 
 

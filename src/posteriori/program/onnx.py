@@ -14,12 +14,13 @@ from posteriori.program.model import log_posterior
 from posteriori.tables import Column, Schema
 from posteriori.version import __version__
 
+_OUTPUTS = ("label", "probabilities")
 _MOST_BYTES = 2**31  # of a message of Protocol Buffers
 _EXACT = 2**53  # whole numbers beyond it are not all of double precision
 
 
-def write(posterior: Posterior, labels: Sequence[Any]) -> Any:
-    """Return the graph of a posterior: see `Classifier.to_onnx`.
+def write(posterior: Posterior, labels: Sequence[Any], names: Sequence[str]) -> Any:
+    """Return the graph of a posterior, whose models have names in messages: see `Classifier.to_onnx`.
 
     Raises
     ------
@@ -35,7 +36,7 @@ def write(posterior: Posterior, labels: Sequence[Any]) -> Any:
     schema = posterior.schema
     inputs = {column.name: _input(column) for column in schema.columns if not column.is_ignored}
     with _quick_constants():
-        model = _written(posterior, labels, inputs, _cells(schema, inputs))
+        model = _written(posterior, labels, names, inputs, _cells(schema, inputs))
     if (size := model.ByteSize()) >= _MOST_BYTES:
         raise ValueError(
             f"the graph would have {size / 2**30:.1f} GB, and a file of ONNX has at most 2; fit fewer columns or bins"
@@ -52,14 +53,16 @@ def _quick_constants() -> Any:
     return value_prop_backend(ValuePropBackend.REFERENCE)
 
 
-def _written(posterior: Posterior, labels: Sequence[Any], inputs: dict[str, Any], cells: ArrayCells) -> Any:
+def _written(
+    posterior: Posterior, labels: Sequence[Any], names: Sequence[str], inputs: dict[str, Any], cells: ArrayCells
+) -> Any:
     import ndonnx as ndx
 
-    log_p = log_posterior(posterior, cells)
+    log_p = log_posterior(posterior, cells, names)
     undefined = ndx.isnan(log_p[:, 0])
     fallback = int(posterior.models[0].class_log_prior.argmax())
     best = ndx.where(undefined, fallback, ndx.argmax(ndx.where(ndx.isnan(log_p), -np.inf, log_p), axis=1))
-    outputs = {"label": ndx.take(ndx.asarray(_labels(labels)), best, axis=0), "probabilities": ndx.exp(log_p)}
+    outputs = dict(zip(_OUTPUTS, (ndx.take(ndx.asarray(_labels(labels)), best, axis=0), ndx.exp(log_p)), strict=True))
     model = ndx.build(inputs, outputs)
     model.producer_name, model.producer_version = "posteriori", __version__
     return model
@@ -76,6 +79,8 @@ def _input(column: Column) -> Any:
     """Return the input of a column, (N,): numbers or text."""
     import ndonnx as ndx
 
+    if column.name in ("", *_OUTPUTS):
+        raise ValueError(f"a column is named {column.name!r}, which no input of a graph is; rename it and train again")
     if column.kind == "counts" or column.part is not None:
         what = "dates or times" if column.part is not None else "text or a block of words"
         raise ValueError(f"column {column.source!r} holds {what}, which no ONNX graph of posteriori reads")

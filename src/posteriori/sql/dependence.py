@@ -28,6 +28,10 @@ class CodeRows:
 
     def __post_init__(self) -> None:
         """Add a column with the number of each row among the distinct rows."""
+        usual, n_others = self.label, 0
+        while self.steps.known(f"{self.label}_row") is not None:  # of another model with the same cut points
+            n_others += 1
+            self.label = f"{usual}n{n_others}"
         order = exp.Order(expressions=[exp.Ordered(this=column(code), nulls_first=True) for code in self.codes])
         number_of_row = exp.Window(this=exp.DenseRank(), order=order)
         self._key = self.steps.define(f"{self.label}_row", number_of_row)

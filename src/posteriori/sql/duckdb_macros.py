@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from posteriori.reading.matching import without_unused
-from posteriori.tables import Schema
 
 _CELLS, _ROW, _TABLE, _RESULT = (f"posteriori_{name}" for name in ("cells", "row", "table", "result"))
 
@@ -65,23 +63,16 @@ def to_duckdb(connection: Any, model: Any, name: str = "posterior") -> None:
         raise TypeError(f"connection is a {type(connection).__name__}; give one of duckdb.connect()")
     if not hasattr(model, "to_sql"):
         raise TypeError(f"a {type(model).__name__} has no SELECT; score the rows by posteriori.to_polars")
-    cells = ", ".join(f"struct_extract({_CELLS}, {_text(one)}) AS {_name(one)}" for one in _read(model.schema_))
+    cells = ", ".join(
+        f"struct_extract({_CELLS}, {_text(one)}) AS {_name(one)}"
+        for one in without_unused(model.schema_.given, model.schema_)
+    )
     of_row = model.to_sql(f"(SELECT {cells} FROM (SELECT {_ROW} AS {_CELLS}))", columns=[])
     rows = f"(SELECT {_CELLS}, {_CELLS}.* FROM (SELECT {_ROW} AS {_CELLS} FROM (FROM query_table({_TABLE})) AS {_ROW}))"
     of_table = model.to_sql(rows, columns=[_CELLS])
     create = f"CREATE OR REPLACE MACRO {_name(name)}"
     connection.execute(f"{create}({_ROW}) AS (SELECT {_RESULT} FROM ({of_row}) AS {_RESULT})")
     connection.execute(f"{create}({_TABLE}) AS TABLE SELECT {_CELLS}.*, * EXCLUDE ({_CELLS}) FROM ({of_table})")
-
-
-def _read(schema: Schema) -> Sequence[str]:
-    """Return the columns of which the model reads cells; ValueError for two that are one name in DuckDB."""
-    names = without_unused(schema.given, schema)
-    by_name: dict[str, str] = {}
-    for name in names:
-        if (other := by_name.setdefault(name.lower(), name)) != name:
-            raise ValueError(f"columns {other!r} and {name!r} are one name in DuckDB; rename one and train again")
-    return names
 
 
 def _name(name: str) -> str:

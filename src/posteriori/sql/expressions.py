@@ -519,6 +519,7 @@ class Functions:
 
 
 _OF_NUMBERS = ("log", "log1p", "exp", "sqrt", "floor")
+_CHOICES = ("choice", "case", "only")
 _CONDITIONS = ("<", "<=", "=", "and", "or", "not", "missing")
 
 
@@ -535,10 +536,20 @@ class Writer:
             self._uses[term] = self._uses.get(term, 0) + 1
             if self._uses[term] == 1:
                 waiting += term.terms
+        for term in sorted(self._uses, key=lambda term: -term.number):
+            if self._is_repeated(term):  # so are its parts, unless they are columns
+                for part in term.terms:
+                    self._uses[part] += self._uses[term] - 1
 
     @property
     def _dialect(self) -> Dialect:
         return self._steps.dialect
+
+    def _is_repeated(self, term: Term) -> bool:
+        """Return whether a term that is used twice is written twice: databases limit the number of columns."""
+        if self._uses[term] == 2 and term.operation in _CHOICES:
+            return True
+        return self._uses[term] <= 3 and term.operation == "sum" and len(term.terms) == 1
 
     def node(self, entry: Any) -> Node:
         """Return the expression of a term or a number."""
@@ -554,7 +565,7 @@ class Writer:
             pairs = [self._of(part) if isinstance(part, Term) else (part, 0) for part in entry.arguments]
             node = self._written(entry, [part for part, _ in pairs])
             depth = 1 + max((deep for _, deep in pairs), default=0)
-            if (self._uses[entry] < 2 and depth <= _DEEPEST) or _is_short(node):
+            if ((self._uses[entry] < 2 or self._is_repeated(entry)) and depth <= _DEEPEST) or _is_short(node):
                 return node, depth
             if entry.operation in _CONDITIONS:
                 node = cases((node, whole(1)), default=whole(0))

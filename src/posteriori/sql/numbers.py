@@ -27,7 +27,7 @@ from posteriori.sql.dialects import (
     total,
 )
 from posteriori.sql.steps import CellReader, SelectSteps
-from posteriori.sql.translation import kept_columns, table_of
+from posteriori.sql.translation import kept_columns, require_distinct_names, table_of
 from posteriori.support.typing import Array
 
 _PER_SPREAD = 16  # places of a curve within a standard deviation of the target
@@ -48,6 +48,7 @@ def select_number(
     lines between places.
     """
     known = Dialect(dialect)
+    require_distinct_names(value.schema, known)
     require_dates(list(value.schema.columns), known)
     steps = SelectSteps(known, table_of(table, known))
     kept = kept_columns(value.schema, columns)

@@ -39,6 +39,10 @@ class TableCells(Cells):
             self._views[_cuts(schema)] = TableCells(steps, self.reader.of_member(steps, schema), schema, self)
         return self._views[_cuts(schema)]
 
+    def zeros(self) -> Expressions:
+        """Return a zero, (1, 1)."""
+        return Expressions([[0.0]], self._terms)
+
     def column(self, name: str, codes: range | None = None) -> Expressions:
         """Return a column of the SELECT, (1,)."""
         return Expressions([self._terms.make("column", name, codes=codes)], self._terms)

@@ -25,6 +25,7 @@ from posteriori.densities import (
 from posteriori.model import GenerativeModel, Pool, Posterior
 from posteriori.model_cost import Language, TableSummary, require_affordable_export
 from posteriori.program.model import scores
+from posteriori.reading.matching import without_unused
 from posteriori.scoring.decisions import Decision
 from posteriori.sql.dates import reason_against, require_dates
 from posteriori.sql.dialects import (
@@ -151,6 +152,10 @@ def _length_of_trees(n_edges: float, n_leaves: int, n_classes: int) -> float:
     return float(_PER_NUMBER * (2 * n_edges + (n_classes + 1) * n_leaves))
 
 
+_IGNORE_CASE = (
+    *("athena", "bigquery", "databricks", "duckdb", "hive", "mysql", "presto", "redshift", "spark", "sqlite", "trino"),
+    "tsql",
+)
 Label = str | bool | int | float
 
 
@@ -180,6 +185,7 @@ def select_posterior(
     """
     model, *_ = models.values()
     known = Dialect(dialect)
+    require_distinct_names(model.schema, known)
     require_dates(list(model.schema.columns), known)
     kinds = sorted({kind_of(label) for label in labels})
     if len(kinds) > 1:
@@ -202,6 +208,14 @@ def select_posterior(
             )
         results[title] = node
     return steps.select(results)
+
+
+def require_distinct_names(schema: Schema, dialect: Dialect) -> None:
+    """Raise ValueError for two columns that differ in case alone, in a dialect that does not tell them apart."""
+    by_name: dict[str, str] = {}
+    for name in without_unused(schema.given, schema):
+        if (other := by_name.setdefault(name.lower(), name)) != name and dialect.name in _IGNORE_CASE:
+            raise ValueError(f"columns {other!r} and {name!r} are one name in {dialect.name}; rename one, train again")
 
 
 def kept_columns(schema: Schema, columns: Sequence[str] | None) -> list[str]:
