@@ -16,7 +16,7 @@ import onnxruntime
 import polars as pl
 
 import posteriori as po
-from benchmarks.timing import Row, alternately, report, show
+from benchmarks.timing import Row, alternately, report, rival, show
 from experiments.machine import threads
 
 N_ROWS, N_TRAINING, BATCH = 1_000_000, 5_000, 10_000
@@ -60,7 +60,7 @@ def of_lightgbm(X: pl.DataFrame, y: np.ndarray) -> Any:
     from onnxmltools import convert_lightgbm
     from onnxmltools.convert.common.data_types import FloatTensorType
 
-    model = lightgbm.LGBMClassifier(n_estimators=100, n_jobs=threads(), verbose=-1).fit(codes_of(X), y)
+    model = rival(lightgbm.LGBMClassifier(n_estimators=100, verbose=-1)).fit(codes_of(X), y)
     return convert_lightgbm(model, initial_types=[("X", FloatTensorType([None, X.width]))], zipmap=False)
 
 
@@ -96,8 +96,10 @@ def engine_rows(quick: bool) -> list[Row]:
         lines.append(_line(f"{name}, {n:,} rows, query of polars", ours, "predict_proba", python, 2.0))
         ours, python = alternately(by_onnx, lambda model=model: model.predict_proba(X), repeats)
         lines.append(_line(f"{name}, {n:,} rows, onnxruntime", ours, "predict_proba", python, 10.0))
-        ours, rival = alternately(by_onnx, lambda: scored(boosted, floats, n), repeats)
-        lines.append(_line(f"{name}, {n:,} rows, onnxruntime", ours, "LightGBM, 100 trees, onnxruntime", rival, 10.0))
+        ours, boosting = alternately(by_onnx, lambda: scored(boosted, floats, n), repeats)
+        lines.append(
+            _line(f"{name}, {n:,} rows, onnxruntime", ours, "LightGBM, 100 trees, onnxruntime", boosting, 10.0)
+        )
     return lines
 
 

@@ -43,6 +43,12 @@ def taken(table: Arrays, index: Arrays) -> Arrays:
     return xp.reshape(flat, (-1, *index.shape[1:], *table.shape[1:]))
 
 
+def needed_where(mask: Arrays, x: Arrays) -> Arrays:
+    """Return an array of which only the entries in a mask are needed: the others may be anything."""
+    xp = x.__array_namespace__()
+    return xp.needed_where(mask, x) if hasattr(xp, "needed_where") else x
+
+
 def as_code(x: Arrays, most: int) -> Arrays:
     """Return whole numbers up to a greatest one as codes."""
     xp = x.__array_namespace__()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from posteriori.densities import TreeParameters
-from posteriori.program.arrays import Arrays, at_code, log_sum_exp, taken, where_rows
+from posteriori.program.arrays import Arrays, at_code, log_sum_exp, needed_where, taken, where_rows
 from posteriori.program.cells import Cells
 
 _LOG_TWO_PI = math.log(2.0 * math.pi)
@@ -34,6 +34,13 @@ def of_tree(cells: Cells, columns: Sequence[int], parameters: TreeParameters, co
     ]
     shared = len(parameters.parents) == 1
     components = [list(range(parameters.n_components))] if shared else [[z] for z in range(parameters.n_components)]
+
+    def summed(some: dict[int, Arrays]) -> Arrays:
+        each = [_Tree(some, parameters, tree, of_tree).factors() for tree, of_tree in enumerate(components)]
+        return xp.concat([xp.stack(factors, axis=2) for factors in each], axis=1)
+
+    if hasattr(xp, "needed_where"):  # messages are columns of their own, which rows without gaps leave out
+        return summed(values)
     parts = []
     for tree, of_components in enumerate(components):
         whole = _Tree(values, parameters, tree, of_components)
@@ -43,9 +50,7 @@ def of_tree(cells: Cells, columns: Sequence[int], parameters: TreeParameters, co
         return direct
 
     def of_rows(rows: Arrays) -> Arrays:
-        some = {j: xp.take(x, rows, axis=0) for j, x in values.items()}
-        each = [_Tree(some, parameters, tree, of_tree).factors() for tree, of_tree in enumerate(components)]
-        return xp.concat([xp.stack(factors, axis=2) for factors in each], axis=1)
+        return summed({j: xp.take(x, rows, axis=0) for j, x in values.items()})
 
     return where_rows(xp.any(xp.concat(gaps, axis=1), axis=1), of_rows, direct)
 
@@ -147,10 +152,12 @@ class _Tree:
         """Add up the messages of the children of a column, for rows where it is missing."""
         if self._is_number(j):  # products of Gaussians: the canonical parameters g, h and k of the children add up
             each = [self._canonical(c) for c in children]
-            self._messages[j] = tuple(sum(parts[1:], start=parts[0]) for parts in zip(*each, strict=True))
+            sums = [sum(parts[1:], start=parts[0]) for parts in zip(*each, strict=True)]
+            self._messages[j] = tuple(needed_where(self._missing(j), message) for message in sums)
         elif self._width(j) > 1:
             of_children = [self._message(c) for c in children]
-            self._messages[j] = sum(of_children[1:], start=of_children[0])
+            message = sum(of_children[1:], start=of_children[0])
+            self._messages[j] = needed_where(self._missing(j)[:, :, None], message)
 
     def _message(self, j: int) -> Arrays:
         """Return log p(x_j | a, z), and of a missing cell the message of its subtree, (n, Z, A)."""

@@ -172,14 +172,16 @@ class Terms:
             return a if condition else b
         if a is b or (not isinstance(a, Term) and not isinstance(b, Term) and a == b):
             return a
-        codes = None
-        if _is_whole(a) and _is_whole(b):
-            codes = _codes_of((a, b))
+        codes = _codes_of((a, b)) if _is_whole(a) and _is_whole(b) else None
+        of_code = condition.arguments if condition.operation == "=" else ()
+        if isinstance(b, Term) and b.operation == "choice" and of_code == b.arguments[:2] and of_code[1] == 0:
+            return self.make("choice", *of_code, a, *b.arguments[3:], codes=codes)  # of code 0 it is a
         return self.make("case", condition, a, b, codes=codes)
 
-    def only(self, condition: Term, a: Any) -> Any:
-        """Return a in the rows of a condition, and NULL elsewhere."""
-        return self.make("only", condition, a, codes=a.codes) if isinstance(a, Term) else a
+    def only(self, condition: Any, a: Any) -> Any:
+        """Return a as the rows of a condition need it: in others, columns that follow from it may be NULL."""
+        is_term = isinstance(condition, Term) and isinstance(a, Term)
+        return self.make("only", condition, a, codes=a.codes) if is_term else a
 
     def is_missing(self, a: Any) -> Any:
         """Return whether a number is NULL."""
@@ -358,7 +360,7 @@ def _entries(array: Any) -> Any:
 
 
 class _Rows:
-    """The rows of a mask, of which each column is NULL in the other rows."""
+    """The rows of a mask."""
 
     def __init__(self, mask: Expressions) -> None:
         self.mask = mask
@@ -477,6 +479,10 @@ class Functions:
         chosen = [[self._terms.chosen(position, part.__getitem__) for part in columns] for position in positions]
         return Expressions(np.array(chosen, dtype=object).reshape(-1, *entries.shape[1:]), self._terms)
 
+    def needed_where(self, mask: Expressions, array: Expressions) -> Expressions:
+        """Return an array of which only the entries in a mask are needed."""
+        return mask._each(self._terms.only, array)
+
     def as_code(self, array: Expressions, most: int) -> Expressions:
         """Return whole numbers up to a greatest one as codes."""
         return array._each(lambda a: self._terms.make("whole", a, codes=range(most + 1)))
@@ -519,7 +525,7 @@ class Functions:
 
 
 _OF_NUMBERS = ("log", "log1p", "exp", "sqrt", "floor")
-_CHOICES = ("choice", "case", "only")
+_CHOICES = ("choice", "case")
 _CONDITIONS = ("<", "<=", "=", "and", "or", "not", "missing")
 
 
@@ -547,7 +553,7 @@ class Writer:
 
     def _is_repeated(self, term: Term) -> bool:
         """Return whether a term that is used twice is written twice: databases limit the number of columns."""
-        if self._uses[term] == 2 and term.operation in _CHOICES:
+        if term.operation == "only" or (self._uses[term] == 2 and term.operation in _CHOICES):
             return True
         return self._uses[term] <= 3 and term.operation == "sum" and len(term.terms) == 1
 
@@ -561,19 +567,34 @@ class Writer:
             return _number(entry), 0
         if entry.operation == "column":
             return column(entry.arguments[0]), 0
+        if entry.operation == "only":
+            return self._of(entry.arguments[1])
         if entry not in self._names:
-            pairs = [self._of(part) if isinstance(part, Term) else (part, 0) for part in entry.arguments]
+            parts = self._summands(entry) if entry.operation == "sum" else entry.arguments
+            pairs = [self._of(part) if isinstance(part, Term) else (part, 0) for part in parts]
             node = self._written(entry, [part for part, _ in pairs])
-            depth = 1 + max((deep for _, deep in pairs), default=0)
+            depth = len(parts).bit_length() + max((deep for _, deep in pairs), default=0)
             if ((self._uses[entry] < 2 or self._is_repeated(entry)) and depth <= _DEEPEST) or _is_short(node):
                 return node, depth
             if entry.operation in _CONDITIONS:
                 node = cases((node, whole(1)), default=whole(0))
-            if entry.only is not None and entry.operation != "only":  # complete rows need no sum over missing cells
+            if entry.only is not None:  # complete rows need no sum over missing cells
                 node = cases((self.node(entry.only), node))
             self._names[entry] = self._steps.define(f"v{len(self._names)}", node)
         name = column(self._names[entry])
         return exp.EQ(this=name, expression=whole(1)) if entry.operation in _CONDITIONS else name, 0
+
+    def _summands(self, term: Term) -> list[Any]:
+        """Return the parts of a sum and of the sums within it, so that no sum is deep; a number comes last."""
+        parts, constant = list[Any](), 0.0
+        for part in term.arguments:
+            is_inner = isinstance(part, Term) and part.operation == "sum" and self._uses[part] < 2
+            inner = self._summands(part) if is_inner and part not in self._names else [part]
+            if len(inner) > 1 and not isinstance(inner[-1], Term) and abs(inner[-1]) >= _LARGE:
+                inner = [part]  # a large number is added to its own cell
+            parts += [one for one in inner if isinstance(one, Term)]
+            constant += sum(one for one in inner if not isinstance(one, Term))
+        return [*parts, constant] if constant else parts
 
     def _written(self, term: Term, parts: list[Any]) -> Node:
         """Return the expression of a term from those of its arguments that are terms, and its numbers."""
@@ -677,7 +698,6 @@ _OF_NODES: dict[str, Callable[..., Node]] = {
     "not": lambda a: exp.Not(this=_within(a)),
     "missing": lambda a: exp.Is(this=_within(a), expression=exp.Null()),
     "case": lambda condition, a, b: cases((condition, a), default=b),
-    "only": lambda condition, a: cases((condition, a)),
     "log": _logarithm,
     "log1p": lambda x: exp.Ln(this=plus(literal(1.0), x)),
     "exp": lambda x: exp.Exp(this=x),
