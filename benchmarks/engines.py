@@ -98,7 +98,7 @@ def engine_rows(quick: bool) -> list[Row]:
         lines.append(_line(f"{name}, {n:,} rows, onnxruntime", ours, "predict_proba", python, 10.0))
         ours, boosting = alternately(by_onnx, lambda: scored(boosted, floats, n), repeats)
         lines.append(
-            _line(f"{name}, {n:,} rows, onnxruntime", ours, "LightGBM, 100 trees, onnxruntime", boosting, 10.0)
+            _line(f"{name}, {n:,} rows, onnxruntime", ours, "LightGBM of 100 trees", boosting, 10.0)
         )
     return lines
 

@@ -37,6 +37,9 @@ _CENTRE_DIGITS = 14  # decimal digits, which every database reads as the same nu
 _LEAST = 1e-300  # whose logarithm is taken in place of that of 0
 
 
+_CHOICES = ("choice", "case")
+
+
 class Term:
     """An expression: an operation and its arguments, terms and numbers. Equal terms are one object (`Terms`)."""
 
@@ -52,8 +55,10 @@ class Term:
         if self.operation == "only":
             condition: Term = self.arguments[0]
             return condition
-        of_parts = next((part.only for part in self.terms if part.only is not None), None)
-        return None if self.operation == "case" and self.arguments[0] is of_parts else of_parts
+        if self.operation in _CHOICES:  # a branch may be needed in fewer rows than the choice
+            selector = self.arguments[0]
+            return selector.only if isinstance(selector, Term) else None
+        return next((part.only for part in self.terms if part.only is not None), None)
 
     @property
     def terms(self) -> list[Term]:
@@ -525,7 +530,6 @@ class Functions:
 
 
 _OF_NUMBERS = ("log", "log1p", "exp", "sqrt", "floor")
-_CHOICES = ("choice", "case")
 _CONDITIONS = ("<", "<=", "=", "and", "or", "not", "missing")
 
 
