@@ -12,7 +12,7 @@ from posteriori.program.arrays import Arrays, log_sum_exp, segment_log_sums, seg
 
 Parameters = RandomTreesParameters | SummedTreesParameters
 
-_AT_ONCE = 16  # trees of a graph: their lines are in memory together
+_AT_ONCE = 32  # trees of a graph: their lines are in memory together
 
 
 def of_forest(codes: Arrays, parameters: Parameters) -> Arrays:
