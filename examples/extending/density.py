@@ -44,7 +44,7 @@ from posteriori.tables import Assignment, Column, Numbers
 from posteriori.tables.schema import CellKind
 
 if TYPE_CHECKING:
-    from posteriori.program.densities import Block, Factors
+    from posteriori.program.densities import BlockCells, Factors
 
 SMALLEST_MEAN = 1e-100  # in data units
 
@@ -130,7 +130,7 @@ class Exponential(BaseDensity):
 
     # Optional: `to_sql` and `to_onnx`. Functions of the array API, which NumPy runs, and of which SQL and ONNX are
     # written. Terms that are the same for all components may be left out.
-    def program(self, block: Block, parameters: ExponentialParameters) -> Factors:
+    def program(self, block: BlockCells, parameters: ExponentialParameters) -> Factors:
         xp, x = block.xp, block.cells.numbers_of(block.columns)
         block.cells.refuse(xp.any(x < 0.0, axis=1))
         waits = x[:, None, :]

@@ -12,7 +12,7 @@ from posteriori.program.arrays import Arrays
 from posteriori.tables import Batch, Schema
 
 
-class Cells(ABC):
+class RowCells(ABC):
     """Rows under a schema, and which of them are refused: they have no posterior."""
 
     schema: Schema
@@ -69,7 +69,7 @@ class Cells(ABC):
         return ~self.xp.isnan(self.number(j))
 
 
-class ArrayCells(Cells):
+class ArrayCells(RowCells):
     """Rows as arrays of NumPy, or as arrays that ndonnx records."""
 
     def __init__(

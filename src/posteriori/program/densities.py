@@ -38,7 +38,7 @@ from posteriori.densities import (
     implements,
 )
 from posteriori.program.arrays import Arrays, as_code, log_sum_exp, taken, where_rows
-from posteriori.program.cells import Cells
+from posteriori.program.cells import RowCells
 from posteriori.program.families import of_families
 from posteriori.program.forests import of_forest
 from posteriori.program.trees import of_tree
@@ -50,10 +50,10 @@ _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)  # 
 
 
 @dataclass(frozen=True)
-class Block:
+class BlockCells:
     """The cells that a density reads, and where its factors go."""
 
-    cells: Cells
+    cells: RowCells
     columns: Sequence[int]
     model: str  # its name in messages
     is_weighted: bool  # whether the factor of each column has a weight of its own, so that factors cannot be merged
@@ -80,7 +80,7 @@ class Block:
 Factors = tuple[Sequence[int], Arrays]  # columns, and their log factors in nats, (n, Z, columns)
 
 
-def gaussian(block: Block, parameters: GaussianParameters) -> Factors:
+def gaussian(block: BlockCells, parameters: GaussianParameters) -> Factors:
     """Return log N(x_j; mean_zj, variance_zj), or the log of a t."""
     xp, x = block.xp, block.cells.numbers_of(block.columns)[:, None, :]
     squared = (x - parameters.mean) ** 2 * parameters.precision
@@ -92,13 +92,13 @@ def gaussian(block: Block, parameters: GaussianParameters) -> Factors:
     return block.columns, xp.where(xp.isnan(x), 0.0, factors)
 
 
-def categorical(block: Block, parameters: CategoricalParameters) -> Factors:
+def categorical(block: BlockCells, parameters: CategoricalParameters) -> Factors:
     """Return log p(x_j = k | z)."""
     slots = block.codes + parameters.offsets[:-1]
     return block.columns, block.xp.permute_dims(taken(parameters.log_probability.T, slots), (0, 2, 1))
 
 
-def missingness(block: Block, parameters: MissingnessParameters) -> Factors:
+def missingness(block: BlockCells, parameters: MissingnessParameters) -> Factors:
     """Return log p(m_j | z): of a cell that is missing, or of one that is not."""
     schema = block.cells.schema
     known = [
@@ -112,7 +112,7 @@ def missingness(block: Block, parameters: MissingnessParameters) -> Factors:
 # Counts, each in a column of numbers --------------------------------------------------------------------------------
 
 
-def _counts(block: Block, is_whole: bool = False, most: float = LARGEST_COUNT) -> Arrays:
+def _counts(block: BlockCells, is_whole: bool = False, most: float = LARGEST_COUNT) -> Arrays:
     """Return the counts, (n, d), after refusing rows with a negative, too large or fractional one."""
     xp, x = block.xp, block.cells.numbers_of(block.columns)
     wrong = x < 0.0
@@ -143,14 +143,14 @@ def _log_totals(x: Arrays, share: Any, log_whole: Any) -> Arrays:
     return xp.where(xp.any(gap, axis=1, keepdims=True), log_present, xp.asarray(log_whole)[None, :])
 
 
-def poisson(block: Block, parameters: PoissonParameters) -> Factors:
+def poisson(block: BlockCells, parameters: PoissonParameters) -> Factors:
     """Return x_j·log rate_zj − rate_zj."""
     x = _counts(block, is_whole=True, most=np.inf)
     missing = block.xp.isnan(x)[:, None, :]
     return block.columns, block.xp.where(missing, 0.0, _linear(x, parameters.log_rate) - parameters.rate)
 
 
-def poisson_rate(block: Block, parameters: PoissonRateParameters) -> Factors:
+def poisson_rate(block: BlockCells, parameters: PoissonRateParameters) -> Factors:
     """Return x_j·log λ_zj − λ_zj·ℓ of an exposure ℓ; of its shares of the counts present where ℓ is missing."""
     xp, x = block.xp, _counts(block, is_whole=True)
     events = _linear(x, parameters.of_words.scores)
@@ -165,12 +165,12 @@ def poisson_rate(block: Block, parameters: PoissonRateParameters) -> Factors:
     return block.columns, xp.where(xp.isnan(exposure), without, events - expected)
 
 
-def multinomial(block: Block, parameters: MultinomialParameters) -> Factors:
+def multinomial(block: BlockCells, parameters: MultinomialParameters) -> Factors:
     """Return x_j·log θ_zj, with the shares θ of the counts that are present."""
     return block.columns, _shares(_counts(block), parameters)
 
 
-def scaled_multinomial(block: Block, parameters: MultinomialParameters) -> Factors:
+def scaled_multinomial(block: BlockCells, parameters: MultinomialParameters) -> Factors:
     """Return t_j·log θ_zj of t_j = log(1 + x_j), divided by their Euclidean length."""
     xp, t = block.xp, block.xp.log1p(_counts(block))
     length = xp.sqrt(xp.sum(xp.where(xp.isnan(t), 0.0, t * t), axis=1, keepdims=True))
@@ -183,19 +183,19 @@ def _shares(x: Arrays, parameters: MultinomialParameters) -> Arrays:
     return _linear(x, log_share) - xp.where(xp.isnan(x), 0.0, x)[:, None, :] * totals[:, :, None]
 
 
-def complement(block: Block, parameters: ComplementParameters) -> Factors:
+def complement(block: BlockCells, parameters: ComplementParameters) -> Factors:
     """Return x_j·w_zj."""
     return block.columns, _linear(_counts(block), parameters.score)
 
 
-def presence(block: Block, parameters: PresenceParameters) -> Factors:
+def presence(block: BlockCells, parameters: PresenceParameters) -> Factors:
     """Return log p that word j is present, or that it is absent."""
     xp, x = block.xp, _counts(block)[:, None, :]
     seen = xp.where(x > 0.0, xp.asarray(parameters.present), xp.asarray(parameters.absent))
     return block.columns, xp.where(xp.isnan(x), 0.0, seen)
 
 
-def compound(block: Block, parameters: CompoundParameters) -> Factors:
+def compound(block: BlockCells, parameters: CompoundParameters) -> Factors:
     """Return log Γ(a_zj + x_j) − log Γ(a_zj), and x_j/N of log Γ(A_z) − log Γ(A_z + N)."""
     xp, x, a = block.xp, _counts(block, is_whole=True), parameters.concentration
     gap = xp.isnan(x)
@@ -232,7 +232,7 @@ def _correction(y: Arrays) -> Arrays:
 # Dependent columns --------------------------------------------------------------------------------------------------
 
 
-def multivariate_gaussian(block: Block, parameters: MultivariateGaussianParameters) -> Factors:
+def multivariate_gaussian(block: BlockCells, parameters: MultivariateGaussianParameters) -> Factors:
     """Return log p(x | z) of complete rows by whitening, and of others by sweeping the present columns out.
 
     Each present column is swept out of the covariance of the later ones (Little & Rubin, Statistical Analysis with
@@ -322,12 +322,12 @@ def _swept(x: Arrays, parameters: MultivariateGaussianParameters) -> tuple[list[
     return squares, log_variances, seen
 
 
-def families(block: Block, parameters: SmoothedFamilies) -> Factors:
+def families(block: BlockCells, parameters: SmoothedFamilies) -> Factors:
     """Return log p(x_j | the present ones of the columns before it, z)."""
     return block.columns, of_families(block.codes, parameters.tables)
 
 
-def full_joint(block: Block, parameters: FullJointParameters) -> Factors:
+def full_joint(block: BlockCells, parameters: FullJointParameters) -> Factors:
     """Return log p(x_j | x_1 … x_{j−1}, z)."""
     if block.is_weighted:
         return block.columns, of_families(block.codes, FamilyTables.of_joint(parameters.log_probability))
@@ -338,7 +338,7 @@ def full_joint(block: Block, parameters: FullJointParameters) -> Factors:
     return block.columns[:1], taken(table.reshape(len(table), -1).T, slot)[:, :, None]
 
 
-def averaged(block: Block, parameters: AveragedParameters) -> Factors:
+def averaged(block: BlockCells, parameters: AveragedParameters) -> Factors:
     """Return log 1/d·Σ_i Σ_a p(x_i = a | z)·Π_{j≠i} p(x_j | x_i = a, z), over all a where x_i is missing."""
     xp, varying = block.xp, parameters.varying
     if not varying:
@@ -374,7 +374,7 @@ def _of_parent(table: Any, parent: Arrays, slots: Arrays, known: Arrays, n_slots
     return xp.sum(xp.where(known[:, :, None], taken(table, parent[:, None] * n_slots + slots), 0.0), axis=1)
 
 
-def forest(block: Block, parameters: RandomTreesParameters | SummedTreesParameters) -> Factors:
+def forest(block: BlockCells, parameters: RandomTreesParameters | SummedTreesParameters) -> Factors:
     """Return the mean over the trees of log p(y | x) − log p(y), or what a sum of trees adds to log p(y | x)."""
     if block.is_weighted:
         raise ValueError(
@@ -383,7 +383,7 @@ def forest(block: Block, parameters: RandomTreesParameters | SummedTreesParamete
     return block.columns[:1], of_forest(block.codes, parameters)[:, :, None]
 
 
-def tree(block: Block, parameters: TreeParameters) -> Factors:
+def tree(block: BlockCells, parameters: TreeParameters) -> Factors:
     """Return the term of each column in log p(x | z); 0 where its parent is missing, whose term includes it."""
     if block.is_weighted:
         raise ValueError(
@@ -393,7 +393,7 @@ def tree(block: Block, parameters: TreeParameters) -> Factors:
     return block.columns, of_tree(block.cells, block.columns, parameters, codes)
 
 
-def grouped(block: Block, parameters: GroupedParameters) -> Factors:
+def grouped(block: BlockCells, parameters: GroupedParameters) -> Factors:
     """Return the log factors of the groups; p(x_j | g_j) is the same for all components."""
     groups = {
         position: parameters.groups.code_of_group(j, parameters.cardinalities[j]).astype(np.int64)
@@ -405,7 +405,7 @@ def grouped(block: Block, parameters: GroupedParameters) -> Factors:
     return program(replace(block, groups=groups), parameters.coarse)
 
 
-Program = Callable[[Block, Any], Factors]
+Program = Callable[[BlockCells, Any], Factors]
 
 # By class; densities of which all components share the parameters, such as `Binned`, have none.
 PROGRAMS: dict[type[Any], Program] = {
@@ -430,7 +430,7 @@ PROGRAMS: dict[type[Any], Program] = {
 }
 
 
-def factors_of(density: Any, block: Block, parameters: Any) -> Factors:
+def factors_of(density: Any, block: BlockCells, parameters: Any) -> Factors:
     """Return the log factors of a density, by its own program or by that of the library; ValueError if it has none."""
     if implements(density, ProgrammedDensity):
         return density.program(block, parameters)

@@ -10,11 +10,11 @@ import numpy as np
 from posteriori.model import Extrapolation, GenerativeModel, Pool, Posterior
 from posteriori.model.pool import FLOOR, HALF_DISAGREEMENT
 from posteriori.program.arrays import Arrays, log_normalised, log_sum_exp
-from posteriori.program.cells import Cells
-from posteriori.program.densities import Block, factors_of
+from posteriori.program.cells import RowCells
+from posteriori.program.densities import BlockCells, factors_of
 
 
-def log_posterior(posterior: Posterior, cells: Cells, names: Sequence[str] = ()) -> Arrays:
+def log_posterior(posterior: Posterior, cells: RowCells, names: Sequence[str] = ()) -> Arrays:
     """Return log p(y | x) in nats, (n, C); NaN in a row that no class can produce, or that is refused."""
     log_p = scores(posterior, cells, names)
     log_p = log_normalised(log_p) if posterior.pool is None else log_p
@@ -23,7 +23,7 @@ def log_posterior(posterior: Posterior, cells: Cells, names: Sequence[str] = ())
     return log_p
 
 
-def scores(posterior: Posterior, cells: Cells, names: Sequence[str] = ()) -> Arrays:
+def scores(posterior: Posterior, cells: RowCells, names: Sequence[str] = ()) -> Arrays:
     """Return log p(y | x) in nats, (n, C), of one model with a constant per row; `names` are of models in messages."""
     pool, names = posterior.pool, names or [f"model {m + 1}" for m in range(len(posterior.models))]
     if pool is None:
@@ -36,14 +36,14 @@ def scores(posterior: Posterior, cells: Cells, names: Sequence[str] = ()) -> Arr
     return _pooled(pool.of_members(used), each, cells)
 
 
-def _scores(model: GenerativeModel, cells: Cells, name: str) -> Arrays:
+def _scores(model: GenerativeModel, cells: RowCells, name: str) -> Arrays:
     """Return log p(y | x) + constant per row in nats, (n, C)."""
     xp, weights = cells.xp, model.weights
     total = cells.zeros() + _start(model, cells)
     for block, parameters in zip(model.blocks, model.posterior_parameters, strict=True):
         if block.shared:
             continue
-        of_block = Block(cells, block.columns, name, weights is not None, block.exposure_in(model.schema))
+        of_block = BlockCells(cells, block.columns, name, weights is not None, block.exposure_in(model.schema))
         columns, factors = factors_of(block.density, of_block, parameters)
         for k, j in enumerate(columns):
             weight = 1.0 if weights is None else float(weights.weight[j])
@@ -56,7 +56,7 @@ def _scores(model: GenerativeModel, cells: Cells, name: str) -> Arrays:
     return xp.stack([log_sum_exp(part) for part in parts], axis=1)
 
 
-def _start(model: GenerativeModel, cells: Cells) -> Arrays:
+def _start(model: GenerativeModel, cells: RowCells) -> Arrays:
     """Return the constant terms, (1, Z), or (n, Z) of factors with weights: see `GenerativeModel.start`."""
     xp = cells.xp
     if model.weights is None or model.offset is None:
@@ -75,7 +75,7 @@ def _clipped(log_p: Arrays, n_classes: int) -> Arrays:
     return xp.maximum(uniform, xp.asarray(FLOOR))
 
 
-def _pooled(pool: Pool, each: Sequence[Arrays], cells: Cells) -> Arrays:
+def _pooled(pool: Pool, each: Sequence[Arrays], cells: RowCells) -> Arrays:
     """Return log p(y | x) of a pool from those of its members: see `Pool.log_posterior`."""
     xp, partial, beyond = cells.xp, pool.fading, pool.extrapolation
     weights: list[Any] = [float(weight) for weight in pool.weight]
@@ -104,7 +104,7 @@ def _pooled(pool: Pool, each: Sequence[Arrays], cells: Cells) -> Arrays:
     return xp.where(outside[:, None], _mixture(product, log_means, of_mean, beyond.log_ratio, beyond.least), product)
 
 
-def _outside(beyond: Extrapolation, cells: Cells) -> Arrays | None:
+def _outside(beyond: Extrapolation, cells: RowCells) -> Arrays | None:
     """Return which rows have a number beyond its range, or an unseen category, (n,); None if no column can."""
     lowest, highest = beyond.ranges.lowest - beyond.ranges.room, beyond.ranges.highest + beyond.ranges.room
     tests = [cells.is_unseen(j) for j in cells.schema.of_kind("categorical") if cells.schema.columns[j].categories]

@@ -14,12 +14,12 @@ import numpy as np
 
 from posteriori.densities import TreeParameters
 from posteriori.program.arrays import Arrays, at_code, log_sum_exp, needed_where, taken, where_rows
-from posteriori.program.cells import Cells
+from posteriori.program.cells import RowCells
 
 _LOG_TWO_PI = math.log(2.0 * math.pi)
 
 
-def of_tree(cells: Cells, columns: Sequence[int], parameters: TreeParameters, codes: dict[int, Arrays]) -> Arrays:
+def of_tree(cells: RowCells, columns: Sequence[int], parameters: TreeParameters, codes: dict[int, Arrays]) -> Arrays:
     """Return the term of each column in log p(x | z), (n, Z, d); 0 where its parent is missing, whose term includes it.
 
     `codes` are those of the columns of categories, by their positions in the block.
@@ -36,14 +36,14 @@ def of_tree(cells: Cells, columns: Sequence[int], parameters: TreeParameters, co
     components = [list(range(parameters.n_components))] if shared else [[z] for z in range(parameters.n_components)]
 
     def summed(some: dict[int, Arrays]) -> Arrays:
-        each = [_Tree(some, parameters, tree, of_tree).factors() for tree, of_tree in enumerate(components)]
+        each = [_TreeOfRows(some, parameters, tree, of_tree).factors() for tree, of_tree in enumerate(components)]
         return xp.concat([xp.stack(factors, axis=2) for factors in each], axis=1)
 
     if hasattr(xp, "needed_where"):  # messages are columns of their own, which rows without gaps leave out
         return summed(values)
     parts = []
     for tree, of_components in enumerate(components):
-        whole = _Tree(values, parameters, tree, of_components)
+        whole = _TreeOfRows(values, parameters, tree, of_components)
         parts.append(xp.stack([whole.given_parent(j) for j in range(d)], axis=2))
     direct = parts[0] if len(parts) == 1 else xp.concat(parts, axis=1)
     if not gaps:
@@ -59,7 +59,7 @@ def _is_missing(value: Arrays, is_number: bool) -> Arrays:
     return value.__array_namespace__().isnan(value) if is_number else value == 0
 
 
-class _Tree:
+class _TreeOfRows:
     """The components of one tree, and the cells of some rows by column."""
 
     def __init__(

@@ -364,7 +364,7 @@ def _entries(array: Any) -> Any:
     return array.entries if isinstance(array, Expressions) else np.asarray(array, dtype=object)
 
 
-class _Rows:
+class _ChosenRows:
     """The rows of a mask."""
 
     def __init__(self, mask: Expressions) -> None:
@@ -463,9 +463,9 @@ class Functions:
         logs = (array - peak) - self.asarray(np.array([[evidence]], dtype=object))
         return self.where(peak == -np.inf, np.nan, logs)
 
-    def nonzero(self, mask: Expressions) -> tuple[_Rows]:
+    def nonzero(self, mask: Expressions) -> tuple[_ChosenRows]:
         """Return the rows of a mask."""
-        return (_Rows(mask),)
+        return (_ChosenRows(mask),)
 
     def where_rows(self, mask: Expressions, of_rows: Expressions, otherwise: Expressions) -> Expressions:
         """Return values of the rows of a mask, and others in the other rows."""
@@ -473,7 +473,7 @@ class Functions:
 
     def take(self, array: Any, index: Any, axis: int) -> Expressions:
         """Return the entries at some positions, or the rows of a mask."""
-        if isinstance(index, _Rows):
+        if isinstance(index, _ChosenRows):
             (condition,) = index.mask.entries
             return self.asarray(array)._each(functools.partial(self._terms.only, condition))
         entries, positions = _entries(array), _entries(index).tolist()

@@ -9,15 +9,15 @@ import numpy as np
 
 from posteriori import densities
 from posteriori.densities import FamilyTables
-from posteriori.program.cells import Cells
-from posteriori.program.densities import Block, Factors, Program
+from posteriori.program.cells import RowCells
+from posteriori.program.densities import BlockCells, Factors, Program
 from posteriori.sql import dependence, forests
 from posteriori.sql.expressions import Expressions, Functions, Terms
 from posteriori.sql.steps import CellReader, SelectSteps
 from posteriori.tables import Schema
 
 
-class TableCells(Cells):
+class TableCells(RowCells):
     """The rows of a table under a schema."""
 
     def __init__(self, steps: SelectSteps, reader: CellReader, schema: Schema, of: TableCells | None = None) -> None:
@@ -71,7 +71,7 @@ class TableCells(Cells):
         return self._joined(_JOINED[density]) if density in _JOINED else None
 
     def _joined(self, write: Callable[..., Any]) -> Program:
-        def program(block: Block, parameters: Any) -> Factors:
+        def program(block: BlockCells, parameters: Any) -> Factors:
             if block.is_weighted and write not in (_family_factors, _joint_factors):
                 raise ValueError(
                     f"{block.model} has factor weights on a mean of trees, which run in Python only; fit without them"
