@@ -12,8 +12,9 @@ from posteriori.densities import FamilyTables
 from posteriori.program.cells import RowCells
 from posteriori.program.densities import BlockCells, Factors, Program
 from posteriori.sql import dependence, forests
-from posteriori.sql.expressions import Expressions, Functions, Terms
+from posteriori.sql.expressions import Expressions, Functions
 from posteriori.sql.steps import CellReader, SelectSteps
+from posteriori.sql.terms import Terms
 from posteriori.tables import Schema
 
 

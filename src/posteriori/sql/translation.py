@@ -41,9 +41,10 @@ from posteriori.sql.dialects import (
     times,
     total,
 )
-from posteriori.sql.expressions import Term, Writer
 from posteriori.sql.steps import CellReader, SelectSteps
 from posteriori.sql.table_cells import TableCells
+from posteriori.sql.terms import Term
+from posteriori.sql.writing import Writer
 from posteriori.tables.schema import Column, Schema, kind_of
 
 MOST_CHARACTERS = 20_000_000  # DuckDB reads 7 million in a second, and 0.5 GB; some databases read one million only
