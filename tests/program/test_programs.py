@@ -53,7 +53,10 @@ def onnx_cells(session, frame):
     cells = {}
     for one in session.get_inputs():
         column = frame[one.name] if one.name in frame.columns else pl.Series([None] * frame.height, dtype=pl.Float64)
-        if one.type == "tensor(double)":
+        if one.type == "tensor(int64)":
+            unit = pl.Duration("us") if column.dtype in (pl.Time, pl.Duration) else pl.Datetime("us")
+            cells[one.name] = column.cast(unit).cast(pl.Int64).fill_null(-(2**63)).to_numpy()
+        elif one.type == "tensor(double)":
             cells[one.name] = column.cast(pl.Float64).fill_null(np.nan).to_numpy()
         else:
             texts = column.cast(pl.String).fill_null("").to_list()
@@ -227,7 +230,12 @@ def test_a_density_of_ones_own_is_in_a_graph_by_its_program():
 @pytest.mark.parametrize(
     ("column", "words"),
     [
-        (pl.Series("when", ["2024-01-01", "2024-05-01", "2024-02-02", "2025-01-01"]).str.to_date(), "dates"),
+        (
+            pl.Series("when", ["2024-01-01", "2024-05-01", "2024-02-02", "2025-01-01"]).str.to_datetime(
+                time_zone="Europe/Berlin"
+            ),
+            "the clock of Europe/Berlin",
+        ),
         (pl.Series("text", ["good day", "bad day", "good night", "bad night"]), "text"),
         (pl.Series("id", [2**60, 2**60 + 2, 2**60, 2**60 + 2]), "2⁵³"),
     ],
@@ -272,6 +280,24 @@ def test_names_that_a_graph_or_a_database_has_not_are_refused():
     with pytest.raises(ValueError, match="'x' and 'X' are one name in duckdb"):
         model.to_sql()
     assert model.to_sql(dialect="postgres")
+
+
+@pytest.mark.parametrize("kind", ["date", "datetime", "time", "duration"])
+def test_parts_of_times_agree(kind):
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 2, 200)
+    hours = rng.integers(-700_000, 300_000, 200) + 40_000 * y  # from 1890 on
+    since = pl.Series("when", hours * 3_600_000_000 + rng.integers(0, 3_600_000_000, 200))
+    day = 86_400_000_000
+    times = {
+        "date": since.cast(pl.Datetime("us")).cast(pl.Date),
+        "datetime": since.cast(pl.Datetime("us")),
+        "time": (since % day * 1000).cast(pl.Time),
+        "duration": since.cast(pl.Duration("us")),
+    }[kind]
+    frame = pl.DataFrame({"when": times, "x": rng.normal(size=200) + y})
+    model = po.NaiveBayes().fit(frame, y)
+    require_agreement(model, with_holes(frame, 0.3, rng), "onnxruntime")
 
 
 def test_truth_values_and_numbers_may_be_categories():

@@ -240,7 +240,8 @@ class OfClasses(Answering):
         -------
         onnx.ModelProto
             An input for each column that the model reads, by its name, (N,): double, NaN where missing; or text where
-            the categories are strings or truth values ("true", "false"), "" where missing. The outputs are ``label``,
+            the categories are strings or truth values ("true", "false"), "" where missing; or microseconds since 1970
+            of dates, since midnight of times, the least int64 where missing. The outputs are ``label``,
             (N,), and ``probabilities``, (N, C), in the order of `classes_`; of a mixture the number of the component.
             A row that no class can produce, or that `predict` refuses, such as one with an infinite number or a
             negative count, has NaN and the label of the prior.
@@ -248,8 +249,8 @@ class OfClasses(Answering):
         Raises
         ------
         ValueError
-            A column holds dates, text or blocks of words, or has the name of an output; categories or classes are of
-            several types; or a density has no program.
+            A column holds text, blocks of words or times of a zone, or has the name of an output; categories or
+            classes are of several types; or a density has no program.
         ImportError
             ndonnx is absent: ``pip install "posteriori[onnx]"``.
 

@@ -12,10 +12,12 @@ from posteriori.model import Posterior
 from posteriori.program.cells import ArrayCells
 from posteriori.program.model import log_posterior
 from posteriori.tables import Column, Schema
+from posteriori.tables.times import WEEKDAYS, DatePart
 from posteriori.version import __version__
 
 _OUTPUTS = ("label", "probabilities")
 _MOST_BYTES = 2**31  # of a message of Protocol Buffers
+_NO_TIME, _DAY = -(2**63), 86_400_000_000  # of NumPy, and microseconds
 _EXACT = 2**53  # whole numbers beyond it are not all of double precision
 
 
@@ -34,7 +36,8 @@ def write(posterior: Posterior, labels: Sequence[Any], names: Sequence[str]) -> 
     except ImportError as error:
         raise ImportError("ONNX needs the packages onnx and ndonnx: pip install 'posteriori[onnx]'") from error
     schema = posterior.schema
-    inputs = {column.name: _input(column) for column in schema.columns if not column.is_ignored}
+    read = [column for column in schema.columns if not column.is_ignored]
+    inputs = {column.source: _input(column) for column in read}
     with _quick_constants():
         model = _written(posterior, labels, names, inputs, _cells(schema, inputs))
     if (size := model.ByteSize()) >= _MOST_BYTES:
@@ -81,9 +84,17 @@ def _input(column: Column) -> Any:
 
     if column.name in ("", *_OUTPUTS):
         raise ValueError(f"a column is named {column.name!r}, which no input of a graph is; rename it and train again")
-    if column.kind == "counts" or column.part is not None:
-        what = "dates or times" if column.part is not None else "text or a block of words"
-        raise ValueError(f"column {column.source!r} holds {what}, which no ONNX graph of posteriori reads")
+    if column.kind == "counts":
+        raise ValueError(
+            f"column {column.name!r} holds text or a block of words, which no ONNX graph of posteriori reads"
+        )
+    if column.part is not None:
+        if column.part.type.zone not in ("", "UTC"):
+            raise ValueError(
+                f"column {column.source!r} holds times on the clock of {column.part.type.zone}, which ONNX does not "
+                "know; convert them to UTC and train again"
+            )
+        return ndx.argument(shape=("N",), dtype=ndx.int64)
     if column.kind == "continuous" or {*column.kinds} == {"numbers"}:
         if any(isinstance(cell, int) and abs(cell) > _EXACT for cell in column.categories):
             raise ValueError(
@@ -99,16 +110,16 @@ def _cells(schema: Schema, inputs: dict[str, Any]) -> ArrayCells:
     """Return the cells of the inputs under a schema."""
     import ndonnx as ndx
 
-    some = next(iter(inputs.values()))
-    none = ndx.astype(ndx.isnan(some) if some.dtype == ndx.float64 else some == "", ndx.int64)[:, None][:, :0]
+    none = ndx.astype(_is_missing(next(iter(inputs.values()))), ndx.int64)[:, None][:, :0]
     numbers, codes, unseen = [], [], []
-    for j in schema.of_kind("continuous"):
-        x = inputs[schema.names[j]]
-        numbers.append(ndx.full_like(x, np.nan) if schema.columns[j].valueless else x)
-    for j in schema.of_kind("categorical"):
-        code, is_missing = _coded(inputs[schema.names[j]], schema.columns[j])
-        codes.append(code)
-        unseen.append((code == 0) & ~is_missing if schema.columns[j].categories else is_missing & ~is_missing)
+    for column in (schema.columns[j] for j in schema.of_kind("continuous")):
+        x = inputs[column.source] if column.part is None else _time(inputs[column.source], column.part)
+        numbers.append(ndx.full_like(ndx.astype(x, ndx.float64), np.nan) if column.valueless else x)
+    for column in (schema.columns[j] for j in schema.of_kind("categorical")):
+        cells = inputs[column.source]
+        codes.append(_coded(cells, column))
+        is_seen = _is_missing(cells) if "" not in column.categories else ndx.asarray(False)
+        unseen.append((codes[-1] == 0) & ~is_seen & bool(column.categories))
     return ArrayCells(
         schema,
         ndx.stack(numbers, axis=1) if numbers else ndx.astype(none, ndx.float64),
@@ -117,8 +128,17 @@ def _cells(schema: Schema, inputs: dict[str, Any]) -> ArrayCells:
     )
 
 
-def _coded(cells: Any, column: Column) -> tuple[Any, Any]:
-    """Return the codes of a column of categories, 0 of others, and which cells are missing."""
+def _is_missing(cells: Any) -> Any:
+    """Return which cells of an input are missing: NaN, the least whole number, or text without a character."""
+    import ndonnx as ndx
+
+    if cells.dtype == ndx.float64:
+        return ndx.isnan(cells)
+    return cells == _NO_TIME if cells.dtype == ndx.int64 else cells == ""
+
+
+def _coded(cells: Any, column: Column) -> Any:
+    """Return the codes of a column of categories, 0 of missing cells and of others."""
     import ndonnx as ndx
     from ndonnx.extensions import static_map
 
@@ -126,8 +146,33 @@ def _coded(cells: Any, column: Column) -> tuple[Any, Any]:
     for code, category in enumerate(column.categories, start=1):
         names = [str(category), str(category).lower()] if isinstance(category, bool) else [category]
         codes |= dict.fromkeys(names, code)
+    if column.part is not None:
+        days = column.part.name == "weekday"
+        of_parts = {WEEKDAYS.index(day) if days else int(day): code for day, code in codes.items()}
+        of_times = static_map(_time(cells, column.part), of_parts or {0: 0}, default=0)
+        return ndx.where(_is_missing(cells), 0, of_times)
     if cells.dtype == ndx.float64:
-        missing, codes = ndx.isnan(cells), {float(category): code for category, code in codes.items()}
-    else:
-        missing = cells == "" if "" not in codes else (cells == "") & (cells != "")
-    return static_map(cells, codes or {"": 0}, default=0), missing
+        codes = {float(category): code for category, code in codes.items()}
+    return static_map(cells, codes or {"": 0}, default=0)
+
+
+def _time(since: Any, part: DatePart) -> Any:
+    """Return a part of times, microseconds since 1970: a number, NaN where missing, or a whole number."""
+    import ndonnx as ndx
+
+    if part.is_number:
+        number = ndx.astype(since - part.zero, ndx.float64) / float(part.unit)
+        return ndx.where(_is_missing(since), np.nan, number)
+    days = since // _DAY
+    if part.name == "hour":
+        return (since - days * _DAY) // (_DAY // 24)
+    if part.name == "weekday":
+        return (days + 3) % 7  # 1970-01-01 was a Thursday
+    # Years of 365.2425 days that begin in March (Hinnant, chrono-compatible low-level date algorithms, 2021).
+    era = (days + 719_468) // 146_097
+    of_era = days + 719_468 - era * 146_097
+    year = (of_era - of_era // 1_460 + of_era // 36_524 - of_era // 146_096) // 365
+    of_year = of_era - (365 * year + year // 4 - year // 100)
+    month = (5 * of_year + 2) // 153
+    month = ndx.where(month < 10, month + 3, month - 9)
+    return month if part.name == "month" else year + era * 400 + ndx.astype(month <= 2, ndx.int64)
