@@ -97,9 +97,7 @@ def engine_rows(quick: bool) -> list[Row]:
         ours, python = alternately(by_onnx, lambda model=model: model.predict_proba(X), repeats)
         lines.append(_line(f"{name}, {n:,} rows, onnxruntime", ours, "predict_proba", python, 10.0))
         ours, boosting = alternately(by_onnx, lambda: scored(boosted, floats, n), repeats)
-        lines.append(
-            _line(f"{name}, {n:,} rows, onnxruntime", ours, "LightGBM of 100 trees", boosting, 10.0)
-        )
+        lines.append(_line(f"{name}, {n:,} rows, onnxruntime", ours, "LightGBM of 100 trees", boosting, 10.0))
     return lines
 
 
