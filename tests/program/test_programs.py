@@ -1,6 +1,5 @@
 """A model as functions of arrays says what `predict_log_proba` says: run by NumPy, and by onnxruntime as a graph."""
 
-import itertools
 import json
 import tempfile
 import warnings
@@ -18,7 +17,7 @@ from posteriori.program.cells import ArrayCells
 from posteriori.program.model import log_posterior
 from posteriori.registry import COMPARED_OF_NUMBERS, MODELS, find_model
 from tests.javascript.engines import in_node
-from tests.sql.test_to_sql import DATABASES, FEATURES, PATTERNS, PENGUINS, mixed_rows, with_holes
+from tests.sql.test_to_sql import DATABASES, FEATURES, PATTERNS, PENGUINS, in_every_pattern, mixed_rows, with_holes
 from tests.sql.test_to_sql import MODELS as OTHERS
 
 COUNTS = ("poisson", "rate", "multinomial", "scaled", "complement", "presence", "compound")
@@ -156,12 +155,7 @@ def test_every_pattern_of_missing_cells_is_integrated_out(name, engine):
     model, numbers, categories = PATTERNS[name]
     frame, y = mixed_rows(np.random.default_rng(3), 120, numbers, categories, 3, offset=1e9)
     model.fit(frame, y)
-    rows = [
-        tuple(cell if shown else None for cell, shown in zip(row, pattern, strict=True))
-        for pattern in itertools.product([True, False], repeat=frame.width)
-        for row in frame[:2].rows()
-    ]
-    require_agreement(model, pl.DataFrame(rows, schema=frame.schema, orient="row"), engine)
+    require_agreement(model, in_every_pattern(frame), engine)
 
 
 @pytest.mark.parametrize("density", COUNTS)
@@ -270,6 +264,12 @@ def test_one_class_constant_columns_and_equal_members_agree(model, frame, n_clas
     y = np.array(["u", "v"])[np.arange(40) % n_classes]
     model.fit(frame, y)
     require_agreement(model, with_holes(frame, 0.3, np.random.default_rng(0)), engine)
+
+
+def test_what_has_no_graph_names_what_does_the_same():
+    for model in (po.AdditiveRegressor(), po.JointModel(), po.GenerativeImputer()):
+        with pytest.raises(AttributeError, match=r"no method 'to_onnx'; .*po\.to_polars"):
+            model.to_onnx()
 
 
 def test_names_that_a_graph_or_a_database_has_not_are_refused():

@@ -158,6 +158,16 @@ def mixed_rows(rng, n, numbers, categories, n_classes, offset=0.0):
     return pl.DataFrame(columns), y
 
 
+def in_every_pattern(frame):
+    """Return the first two rows of a frame with every set of their cells emptied."""
+    rows = [
+        tuple(cell if shown else None for cell, shown in zip(row, pattern, strict=True))
+        for pattern in itertools.product([True, False], repeat=frame.width)
+        for row in frame[:2].rows()
+    ]
+    return pl.DataFrame(rows, schema=frame.schema, orient="row")
+
+
 PATTERNS = {
     "lda": (po.GaussianDiscriminant(), 4, 0),
     "qda": (po.GaussianDiscriminant(pooling="per_class"), 4, 1),
@@ -179,12 +189,7 @@ def test_every_pattern_of_missing_cells_is_integrated_out(name, database):
     rng = np.random.default_rng(3)
     frame, y = mixed_rows(rng, 120, numbers, categories, 3, offset=1e9)
     model.fit(frame, y)
-    rows = [
-        tuple(cell if shown else None for cell, shown in zip(row, pattern, strict=True))
-        for pattern in itertools.product([True, False], repeat=frame.width)
-        for row in frame[:2].rows()
-    ]
-    require_agreement(model, pl.DataFrame(rows, schema=frame.schema, orient="row"), database)
+    require_agreement(model, in_every_pattern(frame), database)
 
 
 @settings(max_examples=6)

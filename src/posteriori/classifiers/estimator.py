@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from posteriori.classifiers.keywords import IMPUTE, OF_CLASSIFIERS, SAVE
+from posteriori.classifiers.keywords import IMPUTE, OF_CLASSIFIERS, SAVE, TO_ONNX
 from posteriori.classifiers.notebooks import estimator_html
 from posteriori.classifiers.partitions import supports_partitions
 from posteriori.fitting.fitted import Fitted, FittedClasses, FittedValue
@@ -55,6 +55,7 @@ class Estimator(BaseEstimator, ABC):
     _validate_params = validate_grouped_params
     save = Elsewhere(SAVE)
     impute = Elsewhere(IMPUTE)
+    to_onnx: Any = Elsewhere(TO_ONNX)
     _keywords: ClassVar[Wanted] = OF_CLASSIFIERS
     """Keywords of other libraries, and what does the same here."""
 

@@ -118,8 +118,8 @@ def _cells(schema: Schema, inputs: dict[str, Any]) -> ArrayCells:
     for column in (schema.columns[j] for j in schema.of_kind("categorical")):
         cells = inputs[column.source]
         codes.append(_coded(cells, column))
-        is_seen = _is_missing(cells) if "" not in column.categories else ndx.asarray(False)
-        unseen.append((codes[-1] == 0) & ~is_seen & bool(column.categories))
+        is_missing = ndx.asarray(False) if "" in column.categories else _is_missing(cells)
+        unseen.append((codes[-1] == 0) & ~is_missing & bool(column.categories))
     return ArrayCells(
         schema,
         ndx.stack(numbers, axis=1) if numbers else ndx.astype(none, ndx.float64),
