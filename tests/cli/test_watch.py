@@ -40,7 +40,7 @@ def test_batches_are_watched_until_an_alarm_that_stands(line):
     assert line.succeeds("watch", "m.posteriori", "b2.csv") == "batch 2: 200 rows; nothing changed\n"
     code, out, err = line.run("watch", "m.posteriori", "b3.csv", "-o", "h.html")
     assert (code, err) == (ALARM, "")
-    assert out.startswith("batch 3: 200 rows, 200 with labels; alarm\n")
+    assert out.startswith("batch 3: 200 rows, 200 with labels; alarm: of 100 rows it now predicts ")
     assert "column 'age' changed: numbers are larger than before (evidence " in out
     code, out, _ = line.run("watch", "m.posteriori", "b4.csv", "--json")
     facts = json.loads(out)
