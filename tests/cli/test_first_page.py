@@ -83,7 +83,7 @@ def test_only_columns_that_matter_are_named(tmp_path):
     assert "What matters most: a; without it, it predicts worse." in page(tmp_path, noisy())
     rng = np.random.default_rng(0)
     out = page(tmp_path, pl.DataFrame({"a": rng.normal(size=200), "y": rng.choice(["p", "q"], 200)}))
-    assert "No column matters by itself" in out
+    assert "It needs no single column" in out
     assert "carry no information about the target" in " ".join(out.split())
 
 
@@ -97,13 +97,13 @@ def measured(columns, groups=()):
     ("columns", "groups", "sentence"),
     [
         ([("a", 0.3, 0.01), ("b", 0.2, 0.01)], [], "What matters most: a and b."),
-        ([("a", 0.3, 0.01), ("b", 0.2, 0.15), ("c", 0.1, 0.01)], [], "What matters most: a; 1 other column beside."),
+        ([("a", 0.3, 0.01), ("b", 0.2, 0.15), ("c", 0.1, 0.01)], [], "What matters most: a; so does 1 other column."),
         (
             [("a", 0.3, 0.2), ("b", 0.2, 0.01), ("c", 0.1, 0.01)],
             [],
             "What matters most: a (0.300 ± 0.200 nats, so not for certain); for certain, but less: b and c.",
         ),
-        ([("a", 0.3, 0.2), ("b", -0.2, 0.01)], [], "No column matters by itself"),
+        ([("a", 0.3, 0.2), ("b", -0.2, 0.01)], [], "It needs no single column"),
         (
             [("a", 0.3, 0.01), ("b", 0.01, 0.01), ("c", 0.01, 0.01)],
             [(("b", "c"), 0.5, 0.1)],

@@ -107,7 +107,6 @@ def test_the_question_of_the_first_page_works_for_odd_tables(folder, rows):
     [
         ("--model", "nb"),
         ("--set", "bins=4"),
-        ("--report", "page.html"),
         ("--folds", "4"),
         ("--groups", "year"),
         ("--holdout", "0.2"),

@@ -304,7 +304,6 @@ def test_classes_are_still_made_where_they_are_asked_for():
         (("--positive", "3"), "--positive is for classes"),
         (("--holdout", "0.2"), "--holdout is for classes"),
         (("--holdout-by", "year"), "--holdout-by is for classes"),
-        (("--report", "r.html"), "--report is for classes"),
         (("--for", "sql"), "--for is for classes"),
         (("--set", "priors=uniform"), "priors, which is no parameter of regressor"),
         (("--model", "regressor", "--classes", "3"), "--classes is for classes"),
@@ -355,12 +354,6 @@ def test_commands_take_a_sum_that_python_saved(kind):
     assert "flipper_length_mm" in shown
 
 
-@pytest.mark.parametrize("command", ["sql", "export", "explore"])
-def test_commands_for_sums_of_columns_name_the_fitting_model(command):
-    sentence = refused(command, "mass.posteriori")
-    assert "--model additive" in sentence
-
-
 def test_functions_of_classifiers_refuse_a_regressor():
     model = po.load("mass.posteriori")
     with pytest.raises(ValueError, match="predicts a number"):
@@ -387,6 +380,26 @@ def test_a_report_is_a_page_and_options_of_classes_are_refused():
     page = Path("page.html").read_text(encoding="utf-8")
     assert "body_mass_g" in page
     assert "Members and scores" in page
+    wrong_by = f"It is wrong by {po.load('mass.posteriori').cv_results_['mae'][-1]:.0f} on average."
+    assert wrong_by in page  # in held-out rows, though the file holds no predictions of these
+    assert "The model has learned from these rows" in page
+
+
+def test_a_fit_writes_the_report_of_any_model():
+    out = succeeds(*FIT, "--model", "additive", "-o", "mass.posteriori", "--report", "fit.html")
+    assert "report: fit.html" in out
+    assert "Each row was predicted by models that had not learned from it." in Path("fit.html").read_text("utf-8")
+    assert "report: joint.html" in succeeds("fit", "penguins.csv", "-o", "joint.posteriori", "--report", "joint.html")
+    assert "The columns of penguins.csv" in Path("joint.html").read_text("utf-8")
+
+
+def test_a_pool_of_regressions_leaves_python_as_its_additive_member():
+    succeeds(*FIT, "-o", "pool.posteriori")
+    results = po.load("pool.posteriori").cv_results_
+    for words in (("sql",), ("export", "-o", "mass.json"), ("explore", "-o", "what_if.html")):
+        code, _, err = run(words[0], "pool.posteriori", *words[1:])
+        assert code == 0
+        assert f"that of the pool {results['crps'][-1]:.4g}" in err
 
 
 SUMS = {"additive": po.AdditiveRegressor, "kernel": po.KernelRegressor}

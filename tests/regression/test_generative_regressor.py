@@ -279,3 +279,18 @@ def test_one_target_among_the_rows_that_count_is_refused():
 def test_groups_that_do_not_fit_are_refused(groups):
     with pytest.raises(ValueError, match="groups has"):
         po.GenerativeRegressor().fit(*friedman(60), groups=groups)
+
+
+def test_the_additive_member_is_the_regressor_of_the_same_sums(tmp_path):
+    penguins = load_penguins().drop_nulls("body_mass_g")
+    columns = po.Columns(categorical_features=["year"])
+    pool = po.GenerativeRegressor(columns=columns).fit(penguins, "body_mass_g")
+    alone = po.AdditiveRegressor(scale=pool._value.members.scale.name, columns=columns).fit(penguins, "body_mass_g")
+    member = pool.additive_member()
+    assert_allclose(member.predict_density(penguins).probability, alone.predict_density(penguins).probability)
+    assert member.get_params()["columns"] is columns
+    po.save(member, tmp_path / "member.posteriori")
+    assert_array_equal(po.load(tmp_path / "member.posteriori").predict(penguins), member.predict(penguins))
+    assert member.partial_fit(penguins, "body_mass_g").score(penguins, "body_mass_g") > 0.8
+    with pytest.raises(ValueError, match="the pool has no additive member"):
+        po.GenerativeRegressor(["kernel"]).fit(penguins, "body_mass_g").additive_member()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import field
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from posteriori.classifiers.estimator import Answering
-from posteriori.classifiers.keywords import PROBABILITIES, SAMPLE, SCORER, SUMMARY, SUMS, TO_SQL
+from posteriori.classifiers.keywords import PROBABILITIES, SAMPLE, SUMMARY, SUMS
 from posteriori.classifiers.parameters import declares_parameters
 from posteriori.classifiers.partitions import require_in_memory
 from posteriori.fitting.parameter_groups import Columns
@@ -25,6 +25,7 @@ from posteriori.registry import Subject
 from posteriori.regression.effects import AdditiveEffect, additive_effects
 from posteriori.regression.explanation import NumberExplanation, parts_of
 from posteriori.regression.fit import fit
+from posteriori.regression.gaussian import additive_of
 from posteriori.regression.held_out import HeldOutNumbers
 from posteriori.regression.locations import NAMES
 from posteriori.regression.rows import numbers_of
@@ -34,6 +35,12 @@ from posteriori.support.keywords import Elsewhere
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 from posteriori.tables.writing import decode
+
+if TYPE_CHECKING:
+    from posteriori.classifiers.sum_regressors import AdditiveRegressor
+
+
+_OF_MEMBER = "its additive_member() has it"
 
 
 class Regressor(RegressorMixin, Answering):
@@ -262,8 +269,8 @@ class GenerativeRegressor(Regressor):
     random_state: Any = 0
     n_jobs: int | None = None
 
-    to_sql = Elsewhere(TO_SQL)
-    scorer = Elsewhere(SCORER)
+    to_sql = Elsewhere(_OF_MEMBER)
+    scorer = Elsewhere(_OF_MEMBER)
     partial_fit = Elsewhere(SUMS)
     unlearn = Elsewhere(SUMS)
 
@@ -319,6 +326,36 @@ class GenerativeRegressor(Regressor):
             The pool has no additive member.
         """
         return additive_effects(self._value.members, self._value.schema)
+
+    def additive_member(self) -> AdditiveRegressor:
+        """Return the additive member as a regressor of its own: it runs in databases, pages and services.
+
+        Its density is Student's t around the same sum of functions of single columns, which needs no training rows.
+        What it costs is in ``cv_results_``: the scores of "additive" beside those of the pool.
+
+        Raises
+        ------
+        ValueError
+            The pool has no additive member.
+
+        Examples
+        --------
+        >>> import posteriori as po
+        >>> from posteriori.datasets import load_penguins
+        >>> penguins = load_penguins().drop_nulls("body_mass_g")
+        >>> model = po.GenerativeRegressor().fit(penguins, "body_mass_g")
+        >>> "AS prediction_low" in model.additive_member().to_sql("penguins")
+        True
+        """
+        from posteriori.classifiers.sum_regressors import AdditiveRegressor
+
+        value, same = (
+            self._value,
+            {name: getattr(self, name) for name in ("folds", "columns", "random_state", "n_jobs")},
+        )
+        member = AdditiveRegressor(**same)
+        member.fitted_ = additive_of(value, member.recipe)
+        return member
 
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) in nats, (n,), by the trees of the neighbours: lower for more unusual rows."""

@@ -15,7 +15,6 @@ TO_ONNX = "classifiers and mixtures have graphs of ONNX; po.to_polars(model) sco
 TO_SQL = "AdditiveRegressor has to_sql; posteriori predict writes predictions of files"
 SUMMARY = "posteriori show prints sentences, po.report(model, table, path=…) writes a page"
 SUMS = "AdditiveRegressor and KernelRegressor learn from further rows; or fit again to all rows"
-SCORER = "AdditiveRegressor and KernelRegressor have scorers of single rows; predict_density(X) takes tables"
 DENSITY = "GenerativeRegressor has log p(x)"
 
 OF_CLASSIFIERS: Wanted = {

@@ -9,7 +9,7 @@ import typer
 
 from posteriori.cli.files import page_beside
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.models import AnyModelPath, align, load, read_for, with_cut_target
+from posteriori.cli.models import AnyModelPath, align, load_portable, read_for, with_cut_target
 from posteriori.cli.options import FORMATS, Force, PageTitle, Positive
 from posteriori.cli.outputs import output_at
 from posteriori.registry import Subject
@@ -43,10 +43,10 @@ def explore(
     """Write a page that answers what-if questions about a model, with any input unknown.
 
     One HTML file, which works offline. It shows the posterior and its sum of log factors as inputs change, the next
-    best question, and the smallest change of the prediction; of a network all marginals, with evidence by click; of an
-    AdditiveRegressor the density of the number; of a joint model (fit without --target) every column given any others,
-    with values, sets and ranges known by click. With a TABLE (at most 2,000 rows of it, drawn at random) it also shows
-    strange and wrong rows, and decisions by prevalence and costs.
+    best question, and the smallest change of the prediction; of a network all marginals, with evidence by click; of a
+    regressor the density of the number, by its additive member; of a joint model (fit without --target) every column
+    given any others, with values, sets and ranges known by click. With a TABLE (at most 2,000 rows of it, drawn at
+    random) it also shows strange and wrong rows, and decisions by prevalence and costs.
 
     Example:
 
@@ -56,7 +56,7 @@ def explore(
     if path.suffix.lower() not in _SUFFIXES:
         raise UserError(f"{str(path)!r} does not have the suffix of a web page; name it .html")
     place = output_at(path, [model, *([] if table is None else [table])], force)
-    loaded = load(model, *Subject)
+    loaded = load_portable(model, *Subject)
     if network:
         if not hasattr(loaded, "to_network"):
             raise UserError(f"{str(model)!r} holds a {type(loaded).__name__}, which is not converted to a network")

@@ -11,7 +11,7 @@ import typer
 
 from posteriori.cli.files import write_out
 from posteriori.cli.messages import UserError, as_user_errors
-from posteriori.cli.models import AnyModelPath, load
+from posteriori.cli.models import AnyModelPath, load_portable
 from posteriori.cli.options import Force, ModelPath, Threshold, split_names
 from posteriori.cli.outputs import Output, output_at
 from posteriori.cli.predict import named_costs, named_thresholds
@@ -63,7 +63,7 @@ def export(
         return
     place = None if output is None else output_at(output, [model], force)
     beside = None if evaluator is None else output_at(evaluator, [model], force, others=[output])
-    loaded = load(model, *Subject)
+    loaded = load_portable(model, *Subject)
 
     from posteriori.javascript import javascript_evaluator, to_javascript
     from posteriori.support.atomic_write import write_whole
@@ -89,7 +89,7 @@ def export(
 def _export_onnx(model: Path, place: Output) -> None:
     from posteriori.support.atomic_write import write_whole
 
-    loaded = load(model, Subject.CLASS, Subject.COMPONENT)
+    loaded = load_portable(model, Subject.CLASS, Subject.COMPONENT)
     with as_user_errors():
         try:
             graph = loaded.to_onnx()
@@ -145,15 +145,15 @@ def sql(
     The result has the columns of --with, prediction, and p_CLASS and log_p_CLASS of each class. Missing cells are
     integrated out. In SQLite and DuckDB numbers may be text. The probabilities are those of predict --proba. The rows
     are in no order: name their key with --with. For the pool, nb, lda, qda, rda, tan, chow-liu, kdb and aode; for
-    clusters, whose numbers stand for classes; and for additive: the mean of a number and the ends of its interval, in
-    rows without missing cells.
+    clusters, whose numbers stand for classes; and for regressors: the mean of a number and the ends of its interval, by
+    their additive member, in rows without missing cells.
     For JavaScript: posteriori export.
 
     Example:
 
         posteriori sql penguins.posteriori --dialect sqlite --table penguins --with id
     """
-    estimator = load(model, Subject.CLASS, Subject.NUMBER, Subject.COMPONENT)
+    estimator = load_portable(model, Subject.CLASS, Subject.NUMBER, Subject.COMPONENT)
     kinds, models = {
         Subject.CLASS: ({CLASSES}, "pool, nb, lda, qda, rda, tan, chow-liu, kdb or aode"),
         Subject.NUMBER: ({NUMBERS}, "additive"),

@@ -178,8 +178,6 @@ class OutputOptions:
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also write a report: an .html page.", show_default=False),
-        ONE_COLUMN,
-        CLASSES,
     ] = None
     positive: Positive = None
     force: Force = False

@@ -47,7 +47,7 @@ _FEW_CLASSES = 8
 _WELL = 0.5  # a share of the entropy
 _WIDE = 100  # columns of a terminal
 _DRIFT = "changes along the rows"
-_NOTHING = "No column matters by itself: without any one of them, it predicts about as well."
+_NOTHING = "It needs no single column: without any one of them, it predicts about as well."
 
 
 def print_fit(facts: Facts, details: bool) -> None:
@@ -96,7 +96,7 @@ def _print_judgement(out: Console, facts: Facts) -> None:
 
 
 def _matters_most(names: Sequence[str], n_others: int) -> str:
-    more = f"; {plural(n_others, 'other column')} beside" if n_others > 0 else ""
+    more = f"; so {'does' if n_others == 1 else 'do'} {plural(n_others, 'other column')}" if n_others > 0 else ""
     return f"What matters most: {listed(names)}{more}."
 
 
@@ -335,10 +335,11 @@ def _print_number(out: Console, facts: Facts, details: bool) -> None:
     _print_hints(out, facts, details)
     spec, is_pool = REGRESSORS[facts["model"]], facts["model"] == REGRESSOR.name
     what = f"pool of {plural(len(facts['members']) - 1, 'regression')}" if is_pool else spec.title
-    out.print(f"saved to {facts['output']}: a {what}", soft_wrap=True)
+    _print_saved(out, facts, f"saved to {facts['output']}: a {what}")
     out.print(f"new rows: posteriori predict {shlex.quote(facts['output'])} TABLE", soft_wrap=True)
     if not details:
-        out.print(f"columns{', scores and members' if is_pool else ' and scores'}: --details")
+        report = "" if facts["report"] else "; a report with pictures: --report FILE.html"
+        out.print(f"columns{', scores and members' if is_pool else ' and scores'}: --details{report}")
 
 
 def _what_matters_to_number(importance: Sequence[Facts]) -> str:
@@ -390,7 +391,7 @@ def _print_next(out: Console, facts: Facts) -> None:
     names = [one["column"] for one in facts["explained"]] or facts["can_be_asked"]
     missing = any(column["missing"] for column in facts["columns"])
     table = shlex.quote(facts["table"])
-    out.print(f"saved to {facts['output']}", soft_wrap=True)
+    _print_saved(out, facts, f"saved to {facts['output']}")
     if facts["pools"]:
         out.print(f"with {pools_of(facts)}", soft_wrap=True)
     one = f"{shlex.quote(facts['pools'][0])} --method pool" if facts["pools"] else shlex.quote(names[0])

@@ -216,8 +216,8 @@ def _cross_validate(
         return out_of_fold(estimator, rows, target, folds=folds, groups=groups, most=MOST_EVALUATED)
 
 
-def fit_number(options: FitOptions, data: Opened, target: str) -> Facts:
-    """Fit and save a regressor, and record its training rows in it; return the facts."""
+def fit_number(options: FitOptions, data: Opened, target: str, page: Output | None) -> Facts:
+    """Fit, save and report a regressor, and record its training rows in it; return the facts."""
     refuse_of_classes((options.output, options.hold_out, options.labels), target)
     spec = REGRESSORS[options.model.model or REGRESSOR.name]
     if options.output.without_rows and spec.name != "additive":
@@ -259,11 +259,23 @@ def fit_number(options: FitOptions, data: Opened, target: str) -> Facts:
     }
     with as_user_errors():
         data.place.save(estimator)
+    _write_page(page, estimator, rows, target, f"{target} in {options.title}")
     return facts
 
 
-def fit_joint(options: FitOptions, data: Opened) -> Facts:
-    """Fit and save a joint model of all columns; return the facts."""
+def _write_page(page: Output | None, estimator: Estimator, rows: Scan, target: str | None, title: str) -> None:
+    """Write the report of a regressor or a joint model that was just fitted to rows, if it is asked for."""
+    if page is None:
+        return
+    from posteriori import reporting
+
+    with as_user_errors(), page.writing() as path, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the fit has printed those that matter
+        reporting.report(estimator, rows.frame.collect(), target, path, title=title)
+
+
+def fit_joint(options: FitOptions, data: Opened, page: Output | None) -> Facts:
+    """Fit, save and report a joint model of all columns; return the facts."""
     estimator, names = joint_model_of(options.columns, list(data.scan.names), options.title, options.columns.targets)
     rows = data.scan.narrowed(names)
     with as_user_errors(), warnings.catch_warnings():
@@ -273,6 +285,7 @@ def fit_joint(options: FitOptions, data: Opened) -> Facts:
             warnings.simplefilter("ignore", UserWarning)  # the fit to all rows has printed those that matter
             explanation = explained(estimator, rows)
         data.place.save(estimator)
+    _write_page(page, estimator, rows, None, f"The columns of {options.title}")
     return {
         **joint_facts(estimator),
         "target": None,

@@ -52,15 +52,12 @@ def run(options: FitOptions) -> Facts:
 
     facts: Facts = {"command": "fit", "table": " ".join(options.tables)}
     if target is None:
-        facts |= fits.fit_joint(options, data)
+        facts |= fits.fit_joint(options, data, page)
     elif data.is_number:
-        facts |= fits.fit_number(options, data, target)
+        facts |= fits.fit_number(options, data, target, page)
     else:
         facts |= fits.fit_classes(options, data, target, spec, page)
-    facts["output"] = str(options.path)
-    if target is not None and not data.is_number:
-        facts["report"] = None if report is None else str(report)
-    return facts
+    return facts | {"output": str(options.path), "report": None if report is None else str(report)}
 
 
 def _open_columns(scan: Scan, options: FitOptions) -> Opened:

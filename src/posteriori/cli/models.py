@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posteriori.cli.files import open_and_summarise, read_frame
-from posteriori.cli.messages import UserError, as_user_errors, warn
+from posteriori.cli.messages import UserError, as_user_errors, note, warn
 from posteriori.cli.outputs import MODEL
 from posteriori.registry import Subject
+from posteriori.support.formatting import number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -52,6 +53,23 @@ def load(path: Path, *subjects: Subject) -> Any:
     if model.subject not in subjects:
         raise _instead(path, model.subject)
     return model
+
+
+def load_portable(path: Path, *subjects: Subject) -> Any:
+    """Return the model in a file in a form for other languages: of a pool of regressions its additive member.
+
+    The note on stderr says what that costs. Errors are those of `load`.
+    """
+    model = load(path, *subjects)
+    if "additive" not in getattr(model, "cv_results_", {}).get("member", ()) or not hasattr(model, "additive_member"):
+        return model
+    results = model.cv_results_
+    crps = dict(zip(results["member"], results["crps"], strict=True))
+    note(
+        "a pool of regressions runs in Python alone; this is its additive member, whose CRPS in held-out rows is "
+        f"{number(crps['additive'])}, that of the pool {number(crps['pool'])}"
+    )
+    return model.additive_member()
 
 
 def read_model(path: Path) -> Any:

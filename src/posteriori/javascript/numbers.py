@@ -32,7 +32,7 @@ def written_regressor(model: Estimator) -> dict[str, Any]:
     if design is None or design.landmarks is not None:
         raise TypeError(
             f"a {type(model).__name__} has parts that a page or a script does not hold, such as similarities between "
-            "rows; fit an AdditiveRegressor (posteriori fit --model additive)"
+            "rows; of a GenerativeRegressor write its additive_member(), else fit an AdditiveRegressor"
         )
     value = cast(FittedGaussian, model.fitted_)
     found = value.found

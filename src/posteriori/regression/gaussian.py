@@ -22,7 +22,7 @@ from posteriori.regression.least_squares import LeastSquares, Products
 from posteriori.regression.locate import locate
 from posteriori.regression.locations import Locations, Name
 from posteriori.regression.rows import NumberRows, learnable_numbers, read_number_rows
-from posteriori.regression.value import FittedNumbers
+from posteriori.regression.value import FittedNumbers, FittedRegression
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
 from posteriori.support.checks import generator, require
@@ -167,6 +167,26 @@ def _with_held_out(value: FittedGaussian, rows: NumberRows, without: Sequence[Pr
 def add(value: FittedGaussian, data: Data) -> FittedGaussian:
     """Return the joint Gaussian of the rows of a value and of further ones: their sums are added."""
     return _with_sums(value, data, 1.0)
+
+
+def additive_of(value: FittedRegression, recipe: Recipe) -> FittedGaussian:
+    """Return the additive member of a pool with Student's t around it, by the recipe of an `AdditiveRegressor`.
+
+    Raises ValueError if the pool has none.
+    """
+    members = value.members
+    location = next((one for one in members.locations if one.name == "additive"), None)
+    if location is None or members.sums is None:
+        raise ValueError("the pool has no additive member; fit an AdditiveRegressor")
+    found = Locations(
+        members.cells,
+        members.share,
+        members.scale,
+        replace(members.design, landmarks=None),
+        members.sums.first(len(members.design.features)),
+        (location,),
+    )
+    return FittedGaussian(recipe, value.target, value.of_columns, found)
 
 
 def remove(value: FittedGaussian, data: Data) -> FittedGaussian:

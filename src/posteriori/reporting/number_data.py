@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.estimator import Estimator
 from posteriori.classifiers.generative_regressor import Regressor
+from posteriori.classifiers.training_record import share_of_seen_rows
 from posteriori.learning.importance import Importance
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.plotting.reading import cells_of
@@ -26,6 +28,7 @@ from posteriori.tables.batch import joined
 from posteriori.tables.rows import take_rows
 
 _MOST_PREDICTED = 10_000  # rows
+_MOSTLY = 0.5  # share of the rows that the model has learned from, with which they are its training rows
 _BINS = 8  # of numbers
 _MOST_CATEGORIES = 12  # of a column
 _OFF = 3.0  # standard errors, from which a mean residual is marked
@@ -43,6 +46,7 @@ class NumberReport:
     predicted: HeldOutNumbers  # rows of the table, by their positions
     held_out: bool  # whether the rows were held out from the models that predicted them
     how: str  # a sentence on this
+    scores_of_fit: Mapping[str, float] | None = None  # in held-out rows, if these rows are those of the fit
 
     @classmethod
     def of(cls, model: Regressor, X: Any, y: Any) -> NumberReport:
@@ -72,9 +76,16 @@ class NumberReport:
             raise ValueError(f"the target {target!r} is missing in every row; give rows whose number is known")
         if len(rows) > _MOST_PREDICTED:
             rows = np.sort(np.random.default_rng(0).choice(rows, _MOST_PREDICTED, replace=False))
-        density = model.predict_density(take_rows(X, rows))
-        predicted = HeldOutNumbers(density, true[rows], np.ones(len(rows)), rows)
-        return cls(model, X, len(true), predicted, False, _how(kept is not None, rows, true))
+        some = take_rows(X, rows)
+        predicted = HeldOutNumbers(model.predict_density(some), true[rows], np.ones(len(rows)), rows)
+        learned = model.cv_results_ if (share_of_seen_rows(model, some) or 0.0) > _MOSTLY else None
+        usual = None if learned is None else {name: column[-1] for name, column in learned.items()}
+        return cls(model, X, len(true), predicted, False, _how(kept is not None, usual, rows, true), usual)
+
+    @property
+    def scores(self) -> Mapping[str, float]:
+        """The scores in rows that the model has not learned from, as far as it is known."""
+        return self.predicted.scores if self.scores_of_fit is None else self.scores_of_fit
 
     @property
     def target(self) -> str:
@@ -249,9 +260,12 @@ def _is_of(kept: HeldOutNumbers, true: Array) -> bool:
     return bool(kept.rows.max(initial=-1) < len(true)) and np.array_equal(true[kept.rows], kept.y)
 
 
-def _how(keeps: bool, rows: Array, true: Array) -> str:
+def _how(keeps: bool, usual: Mapping[str, float] | None, rows: Array, true: Array) -> str:
     why = (
-        "These are not the rows that the model was fitted to, so the fitted model predicted them."
+        "The model has learned from these rows: these figures are of rows that were held out when it was fitted, and "
+        "the pictures show the fitted model."
+        if usual is not None
+        else "These are not the rows that the model was fitted to, so the fitted model predicted them."
         if keeps
         else "The model keeps no held-out predictions, so the fitted model predicted the rows; if it has learned from "
         "them, the scores are too optimistic."

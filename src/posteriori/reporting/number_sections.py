@@ -72,12 +72,12 @@ WORDS = {
 
 def number_summary(subject: NumberReport, facts: Sequence[ColumnFacts]) -> list[Html]:
     """Return the opening sentence of the page and the cards with its key figures."""
-    scores, y = subject.predicted.scores, subject.predicted.y
+    scores, y = subject.scores, subject.predicted.y
     sentence = paragraph(
         "How well does the model predict ",
         element("strong", subject.target),
         f" from {plural(len(facts), 'column')}? ",
-        element("strong", f"Half of the predictions are off by less than {number(_median_error(subject), 3)}."),
+        element("strong", f"It is wrong by {number(scores['mae'], 3)} on average."),
         f" {subject.how}",
     )
     low, middle, high = (number(float(np.quantile(y, q)), 4) for q in (0.0, 0.5, 1.0))
@@ -109,10 +109,6 @@ def number_sections(subject: NumberReport, facts: Sequence[ColumnFacts]) -> Iter
     yield _residuals_section(subject)
     yield _surprising_section(subject)
     yield _effects_section(subject)
-
-
-def _median_error(subject: NumberReport) -> float:
-    return float(np.median(np.abs(subject.predicted.y - subject.median)))
 
 
 def _table_section(subject: NumberReport, facts: Sequence[ColumnFacts]) -> Section:

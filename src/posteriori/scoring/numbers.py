@@ -99,5 +99,5 @@ def number_scorer(path: Path) -> NumberScorer:
             return NumberScorer(found, schema, fields["recipe"]["estimator"]["recipe"])
     raise ValueError(
         f"{str(path)!r} predicts a number by a GenerativeRegressor, which has no scorer: use "
-        "posteriori.load(path).predict, or fit an AdditiveRegressor or a KernelRegressor (fit --model additive)"
+        "posteriori.load(path).predict, or save its additive_member()"
     )
