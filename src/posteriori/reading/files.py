@@ -275,7 +275,7 @@ class Scan(StreamedTable):
                 continue
             line = short_row(file, len(names))
             if line is not None:
-                where = f"line {line + file.skipped} of {str(file.path)!r}"
+                where = f"line {file.line(line)} of {str(file.path)!r}"
                 raise ValueError(f"{where} has fewer cells than the {len(names)} of its header")
 
     def _require_unchanged(self) -> None:

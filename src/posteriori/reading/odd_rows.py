@@ -46,7 +46,9 @@ def remarks_on_rows(path: Path, separator: str, separators: Sequence[str]) -> li
     rows = _rows(head, separator)
     is_even = len({len(cells) for _, cells in rows}) == 1 and len(rows[0][1]) > 1
     others = () if is_even else separators
-    above = max(lines_above_header(_rows(head, one)) for one in dict.fromkeys((separator, *others)))
+    # Of the separators below titles, the one in the header: another one, in cells, puts the header among the titles.
+    found_above = [lines_above_header(_rows(head, one)) for one in dict.fromkeys((separator, *others))]
+    above = min(filter(None, found_above), default=0)
     if above:
         return [remark_on_header(above)]
     found = []
