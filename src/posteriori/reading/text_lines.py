@@ -8,7 +8,7 @@ import os
 import re
 import reprlib
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import IO, Any, cast
 
@@ -108,6 +108,19 @@ def header_of(file: TableFile) -> list[str] | None:
     """Return the names in the header of a CSV or TSV file as they are written; None if they are not known."""
     first = next((cells for _, cells in _records(file) if cells), None)
     return None if first is None else [first[0].removeprefix("\ufeff"), *first[1:]]
+
+
+def where_first(files: Sequence[TableFile], name: str, cells: Collection[str]) -> str:
+    """Return "; the first in line 7" for the first of some cells of a column; empty where the line is not known."""
+    for file in files:
+        header = header_of(file) or []
+        if name not in header:
+            continue
+        position = header.index(name)
+        where = _in_row(file, lambda row, at=position: len(row) > at and row[at] in cells).strip()
+        if where:
+            return f"; the first {where}" + (f" of {file.path.name!r}" if len(files) > 1 else "")
+    return ""
 
 
 def _in_row(file: TableFile, is_bad: Callable[[list[str]], bool]) -> str:

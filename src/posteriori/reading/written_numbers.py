@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -288,7 +288,12 @@ def _odd(numbers: pl.Series) -> str:
 
 
 def type_of_cells(
-    seen: SeenCells, name: str, decimal: str, role: Role = "feature", known: Sequence[str] = ()
+    seen: SeenCells,
+    name: str,
+    decimal: str,
+    role: Role = "feature",
+    known: Sequence[str] = (),
+    where: Callable[[Collection[str]], str] = lambda cells: "",
 ) -> WrittenNumber | WrittenText | None:
     """Return how a column of a text file is read; None for numbers as programs write them, or words.
 
@@ -303,6 +308,8 @@ def type_of_cells(
         unless the labels are many different numbers, nearly without words.
     known : sequence of str
         The marks of the column in a model that reads it as numbers.
+    where : callable, optional
+        Returns where the first of some cells is, for remarks.
 
     Raises
     ------
@@ -327,7 +334,7 @@ def type_of_cells(
         may_be_numbers = role == "feature" or _is_a_quantity(seen)
         marks = marks_among(words, seen.n_words, seen.n_numbers) if words and may_be_numbers else ()
         if not seen.n_numbers or (words and not marks):
-            remark = _why_text(seen, name) if may_be_numbers else ""
+            remark = _why_text(seen, name, where) if may_be_numbers else ""
             return WrittenText(False, remark) if remark else None
         if seen.code or mixed:
             remark = f"column {name!r} holds {mixed}, and stays text; write all cells in one unit" if mixed else ""
@@ -351,7 +358,8 @@ def _listed(cells: Iterable[str]) -> str:
 
 def _is_a_quantity(seen: SeenCells) -> bool:
     """Return whether labels are many different numbers, and hardly anything else."""
-    return len(seen.values) > _FEW_VALUES and seen.n_numbers >= _QUANTITY_SHARE * (seen.n_numbers + seen.n_words)
+    n_numbers = seen.n_numbers + seen.n_bounds  # <0.5 is hardly a class beside numbers
+    return len(seen.values) > _FEW_VALUES and n_numbers >= _QUANTITY_SHARE * (seen.n_numbers + seen.n_words)
 
 
 def _keeps_spelling(seen: SeenCells, decimal: str) -> bool:
@@ -370,14 +378,14 @@ def _mixed_units(seen: SeenCells) -> str:
     return ""
 
 
-def _why_text(seen: SeenCells, name: str) -> str:
+def _why_text(seen: SeenCells, name: str, where: Callable[[Collection[str]], str]) -> str:
     """Return why a column of words is not read as numbers, if nearly all its cells are some; else nothing."""
     n = seen.n_numbers + seen.n_words
     has_few_values = len(seen.values) <= _FEW_VALUES
     if seen.n_bounds and not has_few_values and seen.n_numbers + seen.n_bounds >= NUMBERS_SHARE * n:
         return (
             f"column {name!r} holds bounds, or rough or abbreviated numbers, such as {seen.bound!r} ({seen.n_bounds:,} "
-            f"of {n:,} cells), and stays text; write plain numbers"
+            f"of {n:,} cells{where([seen.bound])}), and stays text; write plain numbers"
         )
     are_marks = all(map(is_mark, seen.words))
     least = (NUMBERS_SHARE if has_few_values and not are_marks else DATES_SHARE) * n
@@ -387,7 +395,7 @@ def _why_text(seen: SeenCells, name: str) -> str:
     stated = ",".join(sorted(seen.words))
     option = f" (--missing-values {shlex.quote(stated)})" if len(seen.words) <= _FEW_WORDS else ""
     return (
-        f"column {name!r} holds numbers except {_listed(seen.words)} ({seen.n_words:,} of {n:,} cells), "
+        f"column {name!r} holds numbers except {_listed(seen.words)} ({seen.n_words:,} of {n:,} cells{where(seen.words)}), "
         f"and stays text; {fix}state them as missing values if they are none{option}"
     )
 
