@@ -157,7 +157,8 @@ def _with_late_marks(file: TableFile, cells: pl.LazyFrame, types: Types, known: 
         words = set(marks.collect(engine="streaming")[name])
         share = 0.0 if known.role(name) == "number" else NUMBERS_SHARE
         if recognised := marks_among(words, n_gaps[name], counts[name] - n_gaps[name], share):
-            old = dtype if isinstance(dtype, WrittenNumber) else WrittenNumber(file.dialect.decimal, is_plain=True)
+            plain = WrittenNumber(file.dialect.decimal, is_plain=True, is_whole=dtype == pl.Int64())
+            old = dtype if isinstance(dtype, WrittenNumber) else plain
             found[name] = replace(old, marks=tuple(sorted({*old.marks, *recognised})))
     return found
 
