@@ -10,6 +10,7 @@ import reprlib
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import IO, Any, cast
 
 from posteriori.reading.dialects import TableFile
@@ -116,11 +117,14 @@ def where_first(files: Sequence[TableFile], name: str, cells: Collection[str]) -
         header = header_of(file) or []
         if name not in header:
             continue
-        position = header.index(name)
-        where = _in_row(file, lambda row, at=position: len(row) > at and row[at] in cells).strip()
+        where = _in_row(file, partial(_holds, header.index(name), cells)).strip()
         if where:
             return f"; the first {where}" + (f" of {file.path.name!r}" if len(files) > 1 else "")
     return ""
+
+
+def _holds(position: int, cells: Collection[str], row: list[str]) -> bool:
+    return len(row) > position and row[position] in cells
 
 
 def _in_row(file: TableFile, is_bad: Callable[[list[str]], bool]) -> str:

@@ -6,6 +6,7 @@ import re
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from posixpath import join, normpath
 from xml.etree import ElementTree
@@ -41,10 +42,12 @@ class CellsWithoutValue:
 
     def merged_in_words(self, header: int) -> str:
         """Return a sentence on the merged cells below the row of the header; empty if there are none."""
-        below = [cells for cells, last in self.merged if last > header]
+        below = [cells for cells, last in sorted(self.merged, key=itemgetter(1)) if last > header]
         if not below:
             return ""
-        more = f" and {len(below) - 1} more ranges" if len(below) > 1 else ""
+        more = (
+            "" if len(below) == 1 else " and another range" if len(below) == 2 else f" and {len(below) - 1} more ranges"
+        )
         return f"cells {below[0]}{more} are merged, and missing except the first of each; split them, and fill all"
 
 

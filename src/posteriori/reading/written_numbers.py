@@ -422,9 +422,10 @@ def _why_text(seen: SeenCells, name: str, where: Callable[[Collection[str]], str
     fix = "" if are_marks else "correct such cells, or "
     stated = ",".join(sorted(seen.words))
     option = f" (--missing-values {shlex.quote(stated)})" if len(seen.words) <= _FEW_WORDS else ""
+    cells = f"{seen.n_words:,} of {n:,} cells{where(seen.words)}"
     return (
-        f"column {name!r} holds numbers except {_listed(seen.words)} ({seen.n_words:,} of {n:,} cells{where(seen.words)}), "
-        f"and stays text; {fix}state them as missing values if they are none{option}"
+        f"column {name!r} holds numbers except {_listed(seen.words)} ({cells}), and stays text; "
+        f"{fix}state them as missing values if they are none{option}"
     )
 
 

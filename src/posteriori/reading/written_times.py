@@ -119,7 +119,7 @@ def marks_among_dates(cells: pl.Series) -> tuple[str, ...]:
 def _read(cells: pl.Series, written: str) -> pl.Series:
     """Return which strings are times in a format, with as many digits of the year as it has."""
     found = parsed(cells, written)
-    is_read = found.is_not_null()
+    is_read: pl.Series = found.is_not_null()
     if "%y" in written:
         is_read &= cells.str.contains(_TWO_DIGITS)
     if KINDS_OF_FORMATS[written] != "time":
