@@ -231,6 +231,14 @@ def test_a_separator_at_the_end_of_lines_is_no_column(header, tmp_path):
     assert said == ["t.csv: a separator ends each line, and is left out; delete it"]
 
 
+@pytest.mark.parametrize(("separator", "header"), [(";", "size, cm;day"), ("\t", "size, cm\tday"), (";", "a;b, c")])
+def test_a_comma_in_each_name_and_cell_is_no_separator(separator, header, tmp_path):
+    rows = [f"{i % 7},{i % 9}{separator}{i % 28 + 1}.02.2020" for i in range(40)]
+    frame, _ = read(write(tmp_path / "t.csv", header, *rows))
+    assert frame.columns == header.split(separator)
+    assert frame.dtypes == [pl.Float64, pl.Date]
+
+
 def test_a_first_line_of_values_is_named(tmp_path):
     (sentence,) = read(write(tmp_path / "t.csv", *TABLE))[1]
     assert "the first line looks like a row and is read as the header ('0' is the name of a column" in sentence

@@ -27,7 +27,7 @@ from posteriori.support.leftovers import remove_leftover, temporary_folder
 from posteriori.user_warnings import warn
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
-_CANDIDATES = (",", ";", "\t", "|")
+_CANDIDATES = ",|;\t"  # the first is the likeliest within cells
 _HEAD = 1 << 22  # bytes that are looked at
 _MOST_COLUMNS = 100_000  # each takes some 20 kB of memory, however short its cells are
 _ROWS = 200  # rows that separator and decimal mark are judged by
@@ -223,18 +223,24 @@ def _copy_with_usual_ends(text: IO[str], out: IO[str], ends: re.Pattern[str]) ->
 
 
 def separator_of(head: bytes, encoding: str, usual: str, skip: int = 0) -> str:
-    """Return the separator of a text file: the usual one, unless only another one gives rows of one length."""
-    widths = {}
+    """Return the separator of a text file: that which gives most columns in rows of one length."""
+    widths, n_numbers = {}, {}
     for separator in (usual, *(one for one in _CANDIDATES if one != usual)):
         rows = rows_of(head, encoding, separator, skip)
         # A separator may end each row below a header that has none at its end.
         ends = {len(rows[0]), len(rows[0]) + 1} if rows else set()
         are_ended = {len(row) for row in rows} == ends and all(len(row) in ends and not row[-1] for row in rows[1:])
-        widths[separator] = {len(row) for row in rows[are_ended:]}
-    if len(widths[usual]) == 1 and widths[usual] != {1}:
-        return usual
-    even = {one: found.copy().pop() for one, found in widths.items() if len(found) == 1 and found != {1}}
-    return max(even, key=even.__getitem__, default=usual)
+        found = {len(row) for row in rows[are_ended:]}
+        if len(found) == 1 and found != {1}:
+            widths[separator] = found.pop()
+            n_numbers[separator] = sum(_is_plain(cell) for row in rows[1:] for cell in row)
+    # Of two, one is within the names and cells of columns, such as a decimal comma: it gives fewer columns or numbers.
+    return max(widths, key=lambda one: (widths[one], n_numbers[one], _CANDIDATES.find(one)), default=usual)
+
+
+def _is_plain(cell: str) -> bool:
+    cell = _without_unit(cell)
+    return cell.isdecimal() or any(mark.fullmatch(cell) for mark in _WITH_MARK.values())
 
 
 def decimal_of(rows: Sequence[Sequence[str]], separator: str) -> str | None:

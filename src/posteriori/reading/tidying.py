@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
 
+_SEPARATORS = ",|;\t"
 _BLANK_LINE = re.compile(r"\n[ \t]*\r?\n")
 
 
@@ -30,8 +30,12 @@ def untidiness_of(lines: Sequence[str], separator: str) -> Untidy | None:
         return None
     rows = list(_rows(lines, separator))
     filled = [cells for _, _, cells in rows if not _is_blank(cells)]
-    width = Counter(map(len, filled)).most_common(1)[0][0] if filled else 0
+    widths = {len(cells) for cells in filled}
+    width = max(widths, default=0)
     has_ends = _have_ends(filled, width)
+    is_alone = width == 1 and any(one in text for one in _SEPARATORS)
+    if is_alone or (len(widths) > 1 and not has_ends):
+        return None  # it may have another separator, below a title
     has_blanks = width > 1 and bool(_blank_lines(rows, width))
     if has_ends or has_blanks or any(_has_quote_within(cells, lines[start:stop]) for start, stop, cells in rows):
         return Untidy(width, has_ends, has_blanks)
