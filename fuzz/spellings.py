@@ -210,6 +210,7 @@ def run(rng: Rng, folder: Path) -> Habits:
     columns = {}
     for name, kind in zip(rng.permutation(_NAMES), kinds, strict=False):
         gaps = rng.random(n) < (0.08 if rng.random() < 0.4 else 0)
+        gaps[-1] = False  # a last line without a value is left out
         cells = _column(rng, kind, n, locale)
         columns[str(name)] = [None if gap else cell for cell, gap in zip(cells, gaps, strict=True)]
     _write(rng, path, columns, style)

@@ -239,6 +239,13 @@ def test_a_comma_in_each_name_and_cell_is_no_separator(separator, header, tmp_pa
     assert frame.dtypes == [pl.Float64, pl.Date]
 
 
+def test_points_in_a_file_of_semicolons_may_be_doubtful(tmp_path):
+    rows = [f"{i + 20}.{i * 7 % 900 + 100};{'ab'[i % 2]}" for i in range(40)]
+    assert po.scan(write(tmp_path / "t.csv", "size;y", *rows)).doubtful_numbers == {".": "20.100"}
+    rows = [row.replace(";", ",") for row in rows]
+    assert po.scan(write(tmp_path / "u.csv", "size,y", *rows)).doubtful_numbers == {}
+
+
 def test_a_first_line_of_values_is_named(tmp_path):
     (sentence,) = read(write(tmp_path / "t.csv", *TABLE))[1]
     assert "the first line looks like a row and is read as the header ('0' is the name of a column" in sentence

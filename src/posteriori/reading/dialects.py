@@ -225,17 +225,17 @@ def _copy_with_usual_ends(text: IO[str], out: IO[str], ends: re.Pattern[str]) ->
 def separator_of(head: bytes, encoding: str, usual: str, skip: int = 0) -> str:
     """Return the separator of a text file: that which gives most columns in rows of one length."""
     widths, n_numbers = {}, {}
-    for separator in (usual, *(one for one in _CANDIDATES if one != usual)):
+    for separator in dict.fromkeys([usual, *_CANDIDATES]):
         rows = rows_of(head, encoding, separator, skip)
         # A separator may end each row below a header that has none at its end.
         ends = {len(rows[0]), len(rows[0]) + 1} if rows else set()
         are_ended = {len(row) for row in rows} == ends and all(len(row) in ends and not row[-1] for row in rows[1:])
-        found = {len(row) for row in rows[are_ended:]}
-        if len(found) == 1 and found != {1}:
-            widths[separator] = found.pop()
+        of_rows = {len(row) for row in rows[are_ended:]}
+        if len(of_rows) == 1 and of_rows != {1}:
+            widths[separator] = of_rows.pop()
             n_numbers[separator] = sum(_is_plain(cell) for row in rows[1:] for cell in row)
     # Of two, one is within the names and cells of columns, such as a decimal comma: it gives fewer columns or numbers.
-    return max(widths, key=lambda one: (widths[one], n_numbers[one], _CANDIDATES.find(one)), default=usual)
+    return max(widths, key=lambda mark: (widths[mark], n_numbers[mark], _CANDIDATES.find(mark)), default=usual)
 
 
 def _is_plain(cell: str) -> bool:
@@ -265,11 +265,12 @@ def _without_unit(cell: str) -> str:
     return cell if cell.replace(".", "", 1).isdigit() else _BESIDE.sub("", tidied(cell))
 
 
-def doubtful_number(rows: Sequence[Sequence[str]], decimal: str) -> str:
+def doubtful_number(rows: Sequence[Sequence[str]], decimal: str, separator: str = ",") -> str:
     """Return a number of some rows whose decimal mark may separate thousands, such as 2.301; empty if none may.
 
     It may if each number that has the mark has three digits behind it, and each number of the same column that has none
-    is below 1000, as numbers with separators of thousands are written.
+    is below 1000, as numbers with separators of thousands are written. In a file with the separator ";", of countries
+    with a decimal comma, there may be no number without the mark.
     """
     in_thousands = _IN_THOUSANDS[_OTHER_MARK[decimal]]
     found: dict[str, None] = {}
@@ -280,7 +281,7 @@ def doubtful_number(rows: Sequence[Sequence[str]], decimal: str) -> str:
         if any(_WITH_MARK[decimal].fullmatch(cell) and not in_thousands.fullmatch(cell) for cell in marked):
             return ""
         is_small = all(_BELOW_1000.fullmatch(cell) for cell in others)
-        if len(marked) > 1 and others and is_small and all(map(in_thousands.fullmatch, marked)):
+        if len(marked) > 1 and (others or separator == ";") and is_small and all(map(in_thousands.fullmatch, marked)):
             found[marked[0]] = None
     return next(iter(found), "")
 
@@ -306,7 +307,7 @@ def detect(path: Path, kind: str, asked: AskedDialect) -> tuple[TextDialect, boo
     if n_columns > _MOST_COLUMNS:
         raise ValueError(f"the first line of {str(path)!r} has {n_columns:,} cells or more; is it a table?")
     decimal = asked.decimal or decimal_of(rows, separator)
-    doubtful = "" if asked.decimal else doubtful_number(rows, decimal or ".")
+    doubtful = "" if asked.decimal else doubtful_number(rows, decimal or ".", separator)
     dialect = TextDialect(separator, decimal or ".", encoding, asked.missing, doubtful, ends, untidy)
     return dialect, decimal is not None
 
@@ -404,10 +405,10 @@ def opened_files(paths: Sequence[Path], kind: str, asked: AskedDialect) -> tuple
     found = tuple(
         one if one.dialect.is_readable and not asked.skip_rows else _copy_in_utf8(one, asked.skip_rows) for one in files
     )
-    found = tuple(_tidied(one, asked.is_strict) for one in found)
-    for one in found:
-        _name_odd_rows(one, asked.is_strict)
-    return found
+    tidy = tuple(_tidied(file, asked.is_strict) for file in found)
+    for file in tidy:
+        _name_odd_rows(file, asked.is_strict)
+    return tidy
 
 
 def _tidied(file: TableFile, is_strict: bool) -> TableFile:
@@ -537,7 +538,7 @@ def _remarks_on_cells(path: Path, sheet: str, odd: CellsWithoutValue, above: int
     if not (odd.errors or odd.merged):
         return []
     columns = fastexcel.read_excel(path).load_sheet(sheet, header_row=above, n_rows=0, dtypes="string")
-    names = {one.absolute_index: one.name for one in columns.available_columns()}
+    names = {column.absolute_index: column.name for column in columns.available_columns()}
     return [remark for remark in (odd.errors_in_words(names), odd.merged_in_words(above + 1)) if remark]
 
 

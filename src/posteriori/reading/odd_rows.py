@@ -49,7 +49,7 @@ def remarks_on_rows(path: Path, separator: str, separators: Sequence[str]) -> li
     is_even = len({len(cells) for _, cells in rows}) == 1 and len(rows[0][1]) > 1
     others = () if is_even else separators
     # Of the separators below titles, the one in the header: another one, in cells, puts the header among the titles.
-    found_above = [lines_above_header(_rows(head, one)) for one in dict.fromkeys((separator, *others))]
+    found_above = [lines_above_header(_rows(head, mark)) for mark in dict.fromkeys((separator, *others))]
     above = min(filter(None, found_above), default=0)
     if above:
         return [remark_on_header(above)]
@@ -109,7 +109,7 @@ def value_in_header(rows: Sequence[Sequence[str]]) -> str:
         return ""
     values: list[str] = []
     for cell, *others in zip(*rows, strict=False):
-        kinds = {_kind_of_value(one) for one in others if one.strip() and not is_mark(one)}
+        kinds = {_kind_of_value(other) for other in others if other.strip() and not is_mark(other)}
         kind = _kind_of_value(cell)
         if kind != (kinds.pop() if len(kinds) == 1 else "") or (not kind and cell not in others):
             return ""

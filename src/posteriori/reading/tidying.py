@@ -23,7 +23,7 @@ class Untidy:
 
 
 def untidiness_of(lines: Sequence[str], separator: str) -> Untidy | None:
-    """Return what polars does not read in the first lines of a text file; None if it reads all."""
+    """Return the shape of a text file whose first lines polars does not read as they are; None if it does."""
     text = "".join(lines)
     ends = [line.rstrip("\r\n").endswith(separator) for line in lines[1:3]]
     if not ('"' in text or _BLANK_LINE.search(text) or all(ends)):
@@ -33,7 +33,7 @@ def untidiness_of(lines: Sequence[str], separator: str) -> Untidy | None:
     widths = {len(cells) for cells in filled}
     width = max(widths, default=0)
     has_ends = _have_ends(filled, width)
-    is_alone = width == 1 and any(one in text for one in _SEPARATORS)
+    is_alone = width == 1 and any(mark in text for mark in _SEPARATORS)
     if is_alone or (len(widths) > 1 and not has_ends):
         return None  # it may have another separator, below a title
     has_blanks = width > 1 and bool(_blank_lines(rows, width))

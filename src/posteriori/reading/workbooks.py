@@ -29,14 +29,14 @@ class CellsWithoutValue:
 
     def errors_in_words(self, names: dict[int, str]) -> str:
         """Return a sentence on the errors, given the names of the columns by position; empty if there are none."""
-        found: dict[str, list[tuple[int, str]]] = {}
+        by_name: dict[str, list[tuple[int, str]]] = {}
         for column, row, error in self.errors:
             if column in names:
-                found.setdefault(names[column], []).append((row, error))
+                by_name.setdefault(names[column], []).append((row, error))
         listed = [
             f"{len(cells)} in {name!r} ({', '.join(sorted({error for _, error in cells}))}; the first in row "
             f"{min(cells)[0]})"
-            for name, cells in found.items()
+            for name, cells in by_name.items()
         ]
         return f"cells with errors of formulas are missing: {', '.join(listed)}" if listed else ""
 
@@ -64,7 +64,7 @@ def cells_without_value(path: Path, sheet: str) -> CellsWithoutValue | None:
         place, value = _PLACE.search(cell), _VALUE.search(cell)
         if place and value:
             errors.append((_column(place[1]), int(place[2]), value[2].decode("utf-8", "replace")))
-    merged = tuple((found[1].decode(), int(found[2])) for found in _MERGED.finditer(text))
+    merged = tuple((match[1].decode(), int(match[2])) for match in _MERGED.finditer(text))
     return CellsWithoutValue(part, tuple(errors), merged)
 
 
@@ -82,10 +82,10 @@ def _as_missing(cell: re.Match[bytes]) -> bytes:
 
 def _part_of(book: zipfile.ZipFile, sheet: str) -> str:
     """Return the name of a sheet within the file; KeyError if the file does not state it."""
-    sheets = (one for one in ElementTree.fromstring(book.read(_BOOK)).iter() if one.get("name") == sheet)
-    wanted = next((one.get(_RELATION) for one in sheets if one.get(_RELATION)), None)
+    sheets = (tag for tag in ElementTree.fromstring(book.read(_BOOK)).iter() if tag.get("name") == sheet)
+    wanted = next((tag.get(_RELATION) for tag in sheets if tag.get(_RELATION)), None)
     relations = ElementTree.fromstring(book.read("xl/_rels/workbook.xml.rels"))
-    target = next((one.get("Target") for one in relations if one.get("Id") == wanted), None)
+    target = next((tag.get("Target") for tag in relations if tag.get("Id") == wanted), None)
     if target is None:
         raise KeyError(sheet)
     return target.lstrip("/") if target.startswith("/") else normpath(join("xl", target))

@@ -71,10 +71,10 @@ def _looks_like_a_time(cell: str) -> bool:
 def _usual_format(cells: pl.Series) -> str:
     """Return the format in which most of the first cells are times; of several ones that of most cells."""
     head, best, most = cells.head(_TRIED_CELLS), "", 0
-    for one in KINDS_OF_FORMATS:
-        if 2 * int(_read(head, one).sum()) >= len(head):
-            n_read = int(_read(cells, one).sum())
-            best, most = (one, n_read) if n_read > most else (best, most)
+    for written in KINDS_OF_FORMATS:
+        if 2 * int(_read(head, written).sum()) >= len(head):
+            n_read = int(_read(cells, written).sum())
+            best, most = (written, n_read) if n_read > most else (best, most)
             if n_read == len(cells):
                 break
     return best
