@@ -46,7 +46,7 @@ def main() -> int:
                 print(f"--- python -m fuzz 1 --target {report.target} --seed {seed}\n{what}", flush=True)
     total = Report("all")
     for report in reports.values():
-        print(report)
+        print(report, *report.by_habit(), sep="\n")
         total.add(report)
     print(f"{total}\ncommit {_commit()}, seeds from {seeds.start}, {(time.monotonic() - begun) / 60:.0f} minutes")
     return 1 if total.findings else 0

@@ -37,12 +37,16 @@ class Report:
         Of the processes that tried them, from their start.
     findings : list of tuple
         The seed of an input, and what was unexpected about it.
+    right, habits : Counter
+        How many inputs of a writer with a habit were answered, and how many there were.
     """
 
     target: str
     outcomes: Counter[str] = field(default_factory=Counter)
     cpu_seconds: float = 0.0
     findings: list[tuple[int, str]] = field(default_factory=list)
+    right: Counter[str] = field(default_factory=Counter)
+    habits: Counter[str] = field(default_factory=Counter)
 
     @property
     def tried(self) -> int:
@@ -54,6 +58,16 @@ class Report:
         self.outcomes += other.outcomes
         self.cpu_seconds += other.cpu_seconds
         self.findings += other.findings
+        self.right += other.right
+        self.habits += other.habits
+
+    def by_habit(self) -> list[str]:
+        """Return a line for each habit of writers, with the share of inputs that were answered; the least first."""
+        shares = {name: self.right[name] / n for name, n in self.habits.items()}
+        return [
+            f"  {share:.1%} of {self.habits[name]:,}: {name}"
+            for name, share in sorted(shares.items(), key=lambda one: one[1])
+        ]
 
     def __str__(self) -> str:
         """Return the counts, and the share of the inputs that came to a model, as one line."""
@@ -103,13 +117,15 @@ def run_in_child(target: Target, first: int, count: int) -> Report:
             )
         cpu_seconds = 0.0
         for line in done.stdout.split("\n"):
-            kind, *rest = line.split("\t", 3)
+            kind, *rest = line.split("\t")
             if kind == "end":
                 cpu_seconds, end = float(rest[0]), rest[1]
                 if end == "finding":
-                    report.findings.append((seed, rest[2].replace("\x1f", "\n")))
+                    report.findings.append((seed, "\t".join(rest[2:]).replace("\x1f", "\n")))
                 else:
                     report.outcomes[end] += 1
+                    report.habits += Counter(rest[2:])
+                    report.right += Counter(rest[2:] if end == ANSWER else ())
                 seed += 1
         report.cpu_seconds += cpu_seconds
         if seed < stop:

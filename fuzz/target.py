@@ -26,6 +26,14 @@ _LONGEST = 2000  # characters of a sentence; a name of a column may be long
 
 
 @dataclass(frozen=True)
+class Habits:
+    """Whether an input was answered as it should be, and the habits that its writer has, for a count by habit."""
+
+    is_right: bool
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Target:
     """A kind of input.
 
@@ -33,12 +41,13 @@ class Target:
     ----------
     name : str
     run : callable
-        Takes a random generator and an empty folder to write files in; returns whether the input was answered, and
-        raises whatever is a finding. The same generator state must give the same input.
+        Takes a random generator and an empty folder to write files in; returns whether the input was answered, with
+        habits of its writer or without, and raises whatever is a finding. The same generator state must give the same
+        input.
     """
 
     name: str
-    run: Callable[[np.random.Generator, Path], bool]
+    run: Callable[[np.random.Generator, Path], bool | Habits]
 
 
 class _Watch:
@@ -78,13 +87,14 @@ def not_counted() -> Iterator[None]:
 
 
 def outcome(target: Target, rng: np.random.Generator, folder: Path) -> str:
-    """Return how far an input came; raise what is unexpected."""
+    """Return how far an input came, and the habits of its writer behind tabs; raise what is unexpected."""
     _Watch.made = 0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", UserWarning)  # the category of posteriori's own
         answered = target.run(rng, folder)
-    return ANSWER if answered else MODEL if _Watch.made else DOOR
+    habits = answered if isinstance(answered, Habits) else Habits(answered)
+    return "\t".join((ANSWER if habits.is_right else MODEL if _Watch.made else DOOR, *habits.names))
 
 
 def is_on_purpose(error: BaseException) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fuzz import command_lines, estimators, models, networks
+from fuzz import command_lines, estimators, models, networks, spellings
 from fuzz.target import Target
 
-_ALL = (command_lines.TARGET, estimators.TARGET, models.TARGET, models.OF_POOLS, models.TARGET_NUMBERS, networks.TARGET)
+_OF_MODELS = (models.TARGET, models.OF_POOLS, models.TARGET_NUMBERS)
+_ALL = (command_lines.TARGET, estimators.TARGET, *_OF_MODELS, networks.TARGET, spellings.TARGET)
 TARGETS: dict[str, Target] = {target.name: target for target in _ALL}

@@ -218,7 +218,7 @@ def test_hints():
     assert set(by_column) == {"row", "name", "number", "flag", "constant"}
     assert "--column row=keep" in by_column["row"]
     assert "--column name=keep" in by_column["name"]
-    assert "column 'number' holds numbers except 'free' (1 of 20 cells), and stays text" in err
+    assert "column 'number' holds numbers except 'free' (1 of 20 cells; the first in line 5), and stays text" in err
     assert "(--missing-values free)" in err
     assert "--categorical flag" in by_column["flag"]
 

@@ -128,7 +128,7 @@ def test_columns_with_negative_numbers_in_parentheses_are_named(tmp_path):
         (["2,301", "948", "1,007", ""], {",": "1,007"}),
         (["2.301", "948", "1.007", "0.5"], {}),  # a fraction that separates no thousands
         (["2.301", "948", "1.007", "1200"], {}),  # a number above 999 without separators
-        (["2.301", "9.480", "1.007", "2.000"], {}),  # every number has three digits behind the point
+        (["2.301", "9.480", "1.007", "2.000"], {".": "1.007"}),  # beside ";" points hardly are decimal marks
         (["2.301", "948", "0.007", "3"], {}),
     ],
 )

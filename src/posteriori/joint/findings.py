@@ -12,7 +12,7 @@ import numpy as np
 
 from posteriori.joint.grids import NumberGrid
 from posteriori.model.predictive import NumberCells
-from posteriori.support.suggestions import closest
+from posteriori.support.suggestions import closest, find_class
 from posteriori.support.typing import Array
 from posteriori.tables import Schema
 from posteriori.tables.times import DatePart, times_of_objects
@@ -175,6 +175,8 @@ def _of_value(law: Findable, j: int, name: str, value: Any) -> Array:
     code = next((k for k, one in enumerate(categories) if one == value and type(one) is type(value)), None)
     if code is None:
         code = next((k for k, one in enumerate(categories) if _text(one) == _text(value)), None)
+    if code is None and isinstance(value, str):
+        code = find_class(value, categories)  # 1e0 is 1
     if code is None:
         raise ValueError(f"{name!r} is never {value!r}; {closest(str(value), [str(one) for one in categories])}")
     return np.asarray(np.arange(law.sizes[j]) == code, np.float64)

@@ -19,13 +19,15 @@ from typing import IO, Any, cast
 
 from posteriori.reading.marks import is_mark
 from posteriori.reading.odd_rows import lines_above_header, remark_on_header, remarks_on_rows
+from posteriori.reading.tidying import Untidy, copy_tidied, untidiness_of
+from posteriori.reading.workbooks import CellsWithoutValue, cells_without_value, copy_without_errors
 from posteriori.reading.written_numbers import CURRENCY, UNIT, tidied
 from posteriori.support.lazy_polars import pl
 from posteriori.support.leftovers import remove_leftover, temporary_folder
 from posteriori.user_warnings import warn
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
-_CANDIDATES = (",", ";", "\t", "|")
+_CANDIDATES = ",|;\t"  # the first is the likeliest within cells
 _HEAD = 1 << 22  # bytes that are looked at
 _MOST_COLUMNS = 100_000  # each takes some 20 kB of memory, however short its cells are
 _ROWS = 200  # rows that separator and decimal mark are judged by
@@ -58,6 +60,7 @@ class TextDialect:
     doubtful: str = field(default="", compare=False)
     # the pattern of line ends that polars does not read
     line_ends: re.Pattern[str] | None = field(default=None, compare=False)
+    untidy: Untidy | None = field(default=None, compare=False)  # what polars does not read, where there is something
 
     @property
     def is_readable(self) -> bool:
@@ -220,15 +223,24 @@ def _copy_with_usual_ends(text: IO[str], out: IO[str], ends: re.Pattern[str]) ->
 
 
 def separator_of(head: bytes, encoding: str, usual: str, skip: int = 0) -> str:
-    """Return the separator of a text file: the usual one, unless only another one gives rows of one length."""
-    widths = {}
-    for separator in (usual, *(one for one in _CANDIDATES if one != usual)):
+    """Return the separator of a text file: that which gives most columns in rows of one length."""
+    widths, n_numbers = {}, {}
+    for separator in dict.fromkeys([usual, *_CANDIDATES]):
         rows = rows_of(head, encoding, separator, skip)
-        widths[separator] = {len(row) for row in rows} if rows else set()
-    if len(widths[usual]) == 1 and widths[usual] != {1}:
-        return usual
-    even = {one: found.copy().pop() for one, found in widths.items() if len(found) == 1 and found != {1}}
-    return max(even, key=even.__getitem__, default=usual)
+        # A separator may end each row below a header that has none at its end.
+        ends = {len(rows[0]), len(rows[0]) + 1} if rows else set()
+        are_ended = {len(row) for row in rows} == ends and all(len(row) in ends and not row[-1] for row in rows[1:])
+        of_rows = {len(row) for row in rows[are_ended:]}
+        if len(of_rows) == 1 and of_rows != {1}:
+            widths[separator] = of_rows.pop()
+            n_numbers[separator] = sum(_is_plain(cell) for row in rows[1:] for cell in row)
+    # Of two, one is within the names and cells of columns, such as a decimal comma: it gives fewer columns or numbers.
+    return max(widths, key=lambda mark: (widths[mark], n_numbers[mark], _CANDIDATES.find(mark)), default=usual)
+
+
+def _is_plain(cell: str) -> bool:
+    cell = _without_unit(cell)
+    return cell.isdecimal() or any(mark.fullmatch(cell) for mark in _WITH_MARK.values())
 
 
 def decimal_of(rows: Sequence[Sequence[str]], separator: str) -> str | None:
@@ -253,11 +265,12 @@ def _without_unit(cell: str) -> str:
     return cell if cell.replace(".", "", 1).isdigit() else _BESIDE.sub("", tidied(cell))
 
 
-def doubtful_number(rows: Sequence[Sequence[str]], decimal: str) -> str:
+def doubtful_number(rows: Sequence[Sequence[str]], decimal: str, separator: str = ",") -> str:
     """Return a number of some rows whose decimal mark may separate thousands, such as 2.301; empty if none may.
 
     It may if each number that has the mark has three digits behind it, and each number of the same column that has none
-    is below 1000, as numbers with separators of thousands are written.
+    is below 1000, as numbers with separators of thousands are written. In a file with the separator ";", of countries
+    with a decimal comma, there may be no number without the mark.
     """
     in_thousands = _IN_THOUSANDS[_OTHER_MARK[decimal]]
     found: dict[str, None] = {}
@@ -268,7 +281,7 @@ def doubtful_number(rows: Sequence[Sequence[str]], decimal: str) -> str:
         if any(_WITH_MARK[decimal].fullmatch(cell) and not in_thousands.fullmatch(cell) for cell in marked):
             return ""
         is_small = all(_BELOW_1000.fullmatch(cell) for cell in others)
-        if len(marked) > 1 and others and is_small and all(map(in_thousands.fullmatch, marked)):
+        if len(marked) > 1 and (others or separator == ";") and is_small and all(map(in_thousands.fullmatch, marked)):
             found[marked[0]] = None
     return next(iter(found), "")
 
@@ -287,14 +300,22 @@ def detect(path: Path, kind: str, asked: AskedDialect) -> tuple[TextDialect, boo
         ends = _odd_line_ends(codecs.getincrementaldecoder(encoding)("replace").decode(head))
         separator = asked.separator or separator_of(head, encoding, SEPARATORS[kind], asked.skip_rows)
         rows = rows_of(head, encoding, separator, asked.skip_rows)
+        untidy = None if path.suffix.lower() == ".zst" else _untidiness(head, encoding, separator, asked.skip_rows)
     except UnicodeError:  # UTF-16 or UTF-32 without the mark at the beginning
         raise _not_in(encoding, path) from None
     n_columns = len(rows[0]) if rows else _first_line(head, encoding).count(separator)
     if n_columns > _MOST_COLUMNS:
         raise ValueError(f"the first line of {str(path)!r} has {n_columns:,} cells or more; is it a table?")
     decimal = asked.decimal or decimal_of(rows, separator)
-    doubtful = "" if asked.decimal else doubtful_number(rows, decimal or ".")
-    return TextDialect(separator, decimal or ".", encoding, asked.missing, doubtful, ends), decimal is not None
+    doubtful = "" if asked.decimal else doubtful_number(rows, decimal or ".", separator)
+    dialect = TextDialect(separator, decimal or ".", encoding, asked.missing, doubtful, ends, untidy)
+    return dialect, decimal is not None
+
+
+def _untidiness(head: bytes, encoding: str, separator: str, skip: int) -> Untidy | None:
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(head).removeprefix("\ufeff")
+    lines = lines_of(usual_line_ends(text))[skip:]
+    return untidiness_of(lines[:-1] if len(head) >= _HEAD else lines, separator)
 
 
 def _first_line(head: bytes, encoding: str) -> str:
@@ -341,12 +362,19 @@ class TableFile:
     readable: Path  # the file that polars reads: the file itself, or a temporary copy of it
     dialect: TextDialect = UTF8_WITH_COMMAS  # how the file spells its cells, if it is CSV or TSV
     skipped: int = 0  # lines of the file above those of the copy
+    left_out: tuple[int, ...] = ()  # blank lines that the copy lacks, by their numbers below those that are skipped
     _folder: Any = field(default=None, repr=False, compare=False)  # of the copy; removed with its last reference
 
     @property
     def packing(self) -> str:
         """The suffix of the compression, in lower case: .gz, .zst, or another one where there is none."""
         return self.readable.suffix.lower()
+
+    def line(self, number: int) -> int:
+        """Return the number in the file of a line of the copy."""
+        for blank in self.left_out:
+            number += blank <= number
+        return number + self.skipped
 
 
 def opened_files(paths: Sequence[Path], kind: str, asked: AskedDialect) -> tuple[TableFile, ...]:
@@ -377,9 +405,39 @@ def opened_files(paths: Sequence[Path], kind: str, asked: AskedDialect) -> tuple
     found = tuple(
         one if one.dialect.is_readable and not asked.skip_rows else _copy_in_utf8(one, asked.skip_rows) for one in files
     )
-    for one in found:
-        _name_odd_rows(one, asked.is_strict)
-    return found
+    tidy = tuple(_tidied(file, asked.is_strict) for file in found)
+    for file in tidy:
+        _name_odd_rows(file, asked.is_strict)
+    return tidy
+
+
+def _tidied(file: TableFile, is_strict: bool) -> TableFile:
+    """Return a copy in which polars reads each row, and name what the copy lacks; the file itself if it reads all."""
+    untidy = file.dialect.untidy
+    if untidy is None:
+        return file
+    folder = _TemporaryFolder()
+    copy = folder.path / f"copy.{file.kind}"
+    opened: Any = gzip.open if file.packing == ".gz" else open
+    try:
+        with (
+            opened(file.readable, "rt", encoding="utf-8-sig", newline="") as text,
+            copy.open("w", encoding="utf-8", newline="") as out,
+        ):
+            left_out = copy_tidied(text, out, file.dialect.separator, untidy)
+    except UnicodeError:
+        raise _not_in(file.dialect.encoding, file.path) from None
+    except ValueError as error:
+        raise ValueError(f"cannot read {str(file.path)!r}: {error}") from None
+    except _DAMAGED as error:
+        raise ValueError(f"cannot read {str(file.path)!r}: it is damaged ({error})") from None
+    if left_out:
+        lines = f"{len(left_out)} blank lines are" if len(left_out) > 1 else "a blank line is"
+        where = f"the first is line {left_out[0] + file.skipped}"
+        _name(f"{file.path.name}: {lines} skipped ({where}); delete such lines", is_strict)
+    if untidy.has_ends:
+        _name(f"{file.path.name}: a separator ends each line, and is left out; delete it", is_strict)
+    return replace(file, readable=copy, left_out=left_out, _folder=folder)
 
 
 def _name_odd_rows(file: TableFile, is_strict: bool) -> None:
@@ -432,21 +490,34 @@ def _copy_of_spreadsheet(path: Path, asked: AskedDialect) -> TableFile:
         raise ValueError(
             f"{str(path)!r} is a spreadsheet, which fastexcel reads: pip install fastexcel, or write the sheet as CSV"
         ) from None
+    folder = _TemporaryFolder()
     try:
         sheets = fastexcel.read_excel(path).sheet_names
         sheet = _sheet(path, sheets, asked.sheet)
-        frame = _read_sheet(path, sheet, asked.skip_rows)
+        odd = cells_without_value(path, sheet)
+        source = path
+        if odd is not None and odd.errors:
+            source = folder.path / "copy.xlsx"
+            copy_without_errors(path, source, [odd.part])
+        frame = _read_sheet(source, sheet, asked.skip_rows)
         above = 0
         if any(name.startswith(_UNNAMED) for name in frame.columns):
-            above = lines_above_header(_rows_of_sheet(_read_sheet(path, sheet, asked.skip_rows, drop_empty_rows=False)))
+            above = lines_above_header(
+                _rows_of_sheet(_read_sheet(source, sheet, asked.skip_rows, drop_empty_rows=False))
+            )
+        remarks = [] if odd is None else _remarks_on_cells(source, sheet, odd, above + asked.skip_rows)
     except (fastexcel.FastExcelError, pl.exceptions.PolarsError, OSError) as error:
         reason = " ".join(str(error).split())[:120]
         raise ValueError(f"cannot read {str(path)!r}: it is not a spreadsheet ({reason})") from None
     if asked.skip_rows and not frame.width:
         raise ValueError(f"{str(path)!r} has no row below the {asked.skip_rows} that are skipped; skip fewer")
+    if not frame.width:
+        filled = f"; name another (--sheet {sheets[1]!r})" if len(sheets) > 1 else ""
+        raise ValueError(f"the sheet {sheet!r} of {str(path)!r} is empty{filled}")
     if len(sheets) > 1 and asked.sheet is None:
         warn(f"{path.name} has {len(sheets)} sheets; the first, {sheets[0]!r}, is read (--sheet names another)")
-    folder = _TemporaryFolder()
+    for remark in remarks:
+        _name(f"{path.name}: {remark}", asked.is_strict)
     copy = folder.path / "copy.csv"
     texts = frame.select(pl.col(pl.String).fill_null("")).head(_ROWS).rows()
     decimal = asked.decimal or decimal_of([(), *texts], ",") or "."
@@ -458,6 +529,17 @@ def _copy_of_spreadsheet(path: Path, asked: AskedDialect) -> TableFile:
     else:
         _name_odd_rows(file, asked.is_strict)
     return file
+
+
+def _remarks_on_cells(path: Path, sheet: str, odd: CellsWithoutValue, above: int) -> list[str]:
+    """Return sentences on cells of a sheet that hold no value; `above` rows stand above its header."""
+    import fastexcel
+
+    if not (odd.errors or odd.merged):
+        return []
+    columns = fastexcel.read_excel(path).load_sheet(sheet, header_row=above, n_rows=0, dtypes="string")
+    names = {column.absolute_index: column.name for column in columns.available_columns()}
+    return [remark for remark in (odd.errors_in_words(names), odd.merged_in_words(above + 1)) if remark]
 
 
 _UNNAMED = "__UNNAMED__"  # how polars begins the names of columns of a sheet that have none

@@ -67,6 +67,8 @@ def lazy_text(
         return _text_with_na(source, dialect, types or {}, keeping)
     names = pl.scan_csv(source, infer_schema=False, **read).collect_schema().names()
     new: dict[str, str] = {name: f"column_{position}" for position, name in enumerate(names, start=1) if not name}
+    # polars leaves the quotes of "a ""b""" doubled.
+    new |= {name: single for name in names if (single := name.replace('""', '"')) not in names}
     old = {given: name for name, given in new.items()}
     stated = types or {}
     overrides: Any = {

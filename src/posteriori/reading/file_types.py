@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from posteriori.reading.dialects import TableFile
 from posteriori.reading.file_frames import SAMPLED_ROWS, Types, lazily, lazy_text, lines_of
 from posteriori.reading.known_columns import NOTHING_KNOWN, KnownColumns
 from posteriori.reading.marks import MARK, NUMBERS_SHARE, is_mark, marks_among
-from posteriori.reading.text_lines import require_text
+from posteriori.reading.text_lines import require_text, where_first
 from posteriori.reading.written_numbers import (
     LEADING_ZERO,
     SeenCells,
@@ -80,7 +80,9 @@ def _type_as_written(
         return pl.String()
     if known.is_fixed(name) or not (seen.n_numbers or seen.n_words):
         return dtype
-    found = type_of_cells(seen, name, file.dialect.decimal, known.role(name), known.marks.get(name, ()))
+    marks = known.marks.get(name, ())
+    where = partial(where_first, [file], name)
+    found = type_of_cells(seen, name, file.dialect.decimal, known.role(name), marks, where)
     if found is None and seen.n_numbers and not seen.n_words:
         return WrittenNumber(file.dialect.decimal) if dtype == pl.String else _usual(dtype)
     if found is None and seen.n_words and dtype.is_numeric():
@@ -155,7 +157,8 @@ def _with_late_marks(file: TableFile, cells: pl.LazyFrame, types: Types, known: 
         words = set(marks.collect(engine="streaming")[name])
         share = 0.0 if known.role(name) == "number" else NUMBERS_SHARE
         if recognised := marks_among(words, n_gaps[name], counts[name] - n_gaps[name], share):
-            old = dtype if isinstance(dtype, WrittenNumber) else WrittenNumber(file.dialect.decimal, is_plain=True)
+            plain = WrittenNumber(file.dialect.decimal, is_plain=True, is_whole=dtype == pl.Int64())
+            old = dtype if isinstance(dtype, WrittenNumber) else plain
             found[name] = replace(old, marks=tuple(sorted({*old.marks, *recognised})))
     return found
 
@@ -207,7 +210,7 @@ class WrittenDate:
 
 
 def written_dates(
-    frame: pl.LazyFrame, names: Sequence[str], whole: bool, unmarked: Collection[str] = ()
+    frame: pl.LazyFrame, files: Sequence[TableFile], names: Sequence[str], whole: bool, unmarked: Collection[str] = ()
 ) -> tuple[dict[str, WrittenDate], dict[str, str]]:
     """Return how the columns of strings that are dates or times are written, and why others stay text.
 
@@ -225,7 +228,8 @@ def written_dates(
     for named in rows.iter_columns():
         name, column = named.name, named.alias("cells")  # polars reads some names as patterns
         marks = () if name in unmarked else marks_among_dates(column)
-        found, reason = type_of_strings(column.filter(~column.is_in(marks)) if marks else column)
+        where = partial(where_first, files, name)
+        found, reason = type_of_strings(column.filter(~column.is_in(marks)) if marks else column, where)
         if found is not None:
             is_unpadded = found.kind == "time" and bool(column.str.contains(r"^\d:").any())
             dates[name] = WrittenDate(found.format, marks, is_unpadded)

@@ -275,7 +275,7 @@ class Scan(StreamedTable):
                 continue
             line = short_row(file, len(names))
             if line is not None:
-                where = f"line {line + file.skipped} of {str(file.path)!r}"
+                where = f"line {file.line(line)} of {str(file.path)!r}"
                 raise ValueError(f"{where} has fewer cells than the {len(names)} of its header")
 
     def _require_unchanged(self) -> None:
@@ -565,7 +565,8 @@ def open_scan(
     )
     strings = [name for name, dtype in types.items() if dtype == pl.String and (files.is_text or name in keys)]
     excluded = {*known.types, *known.texts, *known.dates, *known.labels, *known.categories, *(categories or ())}
-    dates, remarks = written_dates(frame, [name for name in strings if name not in excluded], whole, keys)
+    open_strings = [name for name in strings if name not in excluded]
+    dates, remarks = written_dates(frame, files.files, open_strings, whole, keys)
     types, frame = _apply_dates(types, frame, dates)
     texts = {name: dtype.remark for name in types if isinstance(dtype := as_stored.get(name), WrittenText)}
     remarks |= {name: remark for name, remark in texts.items() if remark and name not in dates}

@@ -10,6 +10,7 @@ import re
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -20,6 +21,7 @@ _MOST_ABOVE = 20  # lines above a header
 _FEWEST_BELOW = 5  # rows that show what a column holds
 _BESIDE_DIGITS = re.compile(r"[$€£¥₹%\s()]")
 _NUMBER = re.compile(r"[+-]?(\d{1,3}([.,'’]\d{3})+|\d*)([.,]?\d+)?([eE][+-]?\d+)?-?")
+_DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([T ]\d\d?:\d\d.*)?")
 _WORDS = """
     total, totals, grand total, subtotal, sum, summe, gesamt, gesamtsumme, insgesamt, somme, suma, totale, totaal,
     average, mean, mittelwert, durchschnitt, moyenne, promedio, media
@@ -46,10 +48,18 @@ def remarks_on_rows(path: Path, separator: str, separators: Sequence[str]) -> li
     rows = _rows(head, separator)
     is_even = len({len(cells) for _, cells in rows}) == 1 and len(rows[0][1]) > 1
     others = () if is_even else separators
-    above = max(lines_above_header(_rows(head, one)) for one in dict.fromkeys((separator, *others)))
+    # Of the separators below titles, the one in the header: another one, in cells, puts the header among the titles.
+    found_above = [lines_above_header(_rows(head, mark)) for mark in dict.fromkeys((separator, *others))]
+    above = min(filter(None, found_above), default=0)
     if above:
         return [remark_on_header(above)]
     found = []
+    value = value_in_header([of_row for _, of_row in rows])
+    if value:
+        found.append(
+            f"the first line looks like a row and is read as the header ({value!r} is the name of a column of such "
+            "values); add a line with the names of the columns above it"
+        )
     cells = second_header([of_row for _, of_row in rows])
     if cells:
         listed = ", ".join(map(repr, cells[:3]))
@@ -87,6 +97,29 @@ def lines_above_header(rows: Rows) -> int:
     if not first or first > _MOST_ABOVE or len(below) < _FEWEST_BELOW or not has_one_width:
         return 0
     return below[0][0]
+
+
+def value_in_header(rows: Sequence[Sequence[str]]) -> str:
+    """Return a number or date in the first row that stands above such cells, if the row is no header; else nothing.
+
+    A header may hold numbers, such as years, but then they count up, or other cells of it are words. In a row, each
+    number or date stands above such ones, and each word occurs below, in its column.
+    """
+    if len(rows) <= _FEWEST_BELOW or len(rows[0]) < 2:
+        return ""
+    values: list[str] = []
+    for cell, *others in zip(*rows, strict=False):
+        kinds = {_kind_of_value(other) for other in others if other.strip() and not is_mark(other)}
+        kind = _kind_of_value(cell)
+        if kind != (kinds.pop() if len(kinds) == 1 else "") or (not kind and cell not in others):
+            return ""
+        values += [cell] if kind else []
+    steps = {int(two) - int(one) for one, two in pairwise(values)} if all(map(str.isdecimal, values)) else set()
+    return values[0] if values and len(steps) != 1 else ""
+
+
+def _kind_of_value(cell: str) -> str:
+    return "number" if _is_number(cell) else "date" if _DATE.fullmatch(cell.strip()) else ""
 
 
 def second_header(rows: Sequence[Sequence[str]]) -> list[str]:

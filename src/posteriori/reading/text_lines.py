@@ -8,8 +8,9 @@ import os
 import re
 import reprlib
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import IO, Any, cast
 
 from posteriori.reading.dialects import TableFile
@@ -54,7 +55,7 @@ def reason_of(error: BaseException, file: TableFile) -> str:
         if kind == "str" or cell.count('"') % 2 or "\n" in cell:
             start = cell.partition("\n")[0].rstrip("\r")
             shown = reprlib.repr(start)
-            where = _in_line(file, start)
+            where = _in_line(file, lambda line: start in line)
             return f"{where}column {name!r} holds {shown}, where quotes do not pair; close them, or double one inside"
         where = _in_row(file, lambda cells: len(cells) > position and cells[position] == cell)
         reason = _KINDS.get(kind.rstrip("0123456789"), f"is not of type {kind}")
@@ -69,6 +70,9 @@ def reason_of(error: BaseException, file: TableFile) -> str:
         width = len(next(_records(file), (1, []))[1])
         where = _in_row(file, lambda cells: len(cells) > width)
         return f"{where}there are more cells than in the header; does a cell hold the separator without quotes?"
+    if "CSV malformed" in text:
+        where = _in_line(file, lambda line: line.count('"') % 2 == 1)
+        return f"{where}quotes do not pair; put a cell that holds one in quotes, and double it there"
     if "invalid utf-8" in text:
         return "it is not UTF-8 text; state its encoding, such as latin-1"
     unconverted = _UNCONVERTED.search(text)
@@ -97,7 +101,7 @@ def _records(file: TableFile) -> Iterator[tuple[int, list[str]]]:
     with suppress(OSError, EOFError, zlib.error, csv.Error), _opened(file) as text:
         rows, line = csv.reader(text, delimiter=file.dialect.separator), 1
         for cells in rows:
-            yield line + file.skipped, cells
+            yield file.line(line), cells
             line = rows.line_num + 1
 
 
@@ -107,15 +111,31 @@ def header_of(file: TableFile) -> list[str] | None:
     return None if first is None else [first[0].removeprefix("\ufeff"), *first[1:]]
 
 
+def where_first(files: Sequence[TableFile], name: str, cells: Collection[str]) -> str:
+    """Return "; the first in line 7" for the first of some cells of a column; empty where the line is not known."""
+    for file in files:
+        header = header_of(file) or []
+        if name not in header:
+            continue
+        where = _in_row(file, partial(_holds, header.index(name), cells)).strip()
+        if where:
+            return f"; the first {where}" + (f" of {file.path.name!r}" if len(files) > 1 else "")
+    return ""
+
+
+def _holds(position: int, cells: Collection[str], row: list[str]) -> bool:
+    return len(row) > position and row[position] in cells
+
+
 def _in_row(file: TableFile, is_bad: Callable[[list[str]], bool]) -> str:
     """Return "in line 7 " for the first row with bad cells; an empty string where the line is not known."""
     return next((f"in line {line} " for line, cells in _records(file) if line > 1 + file.skipped and is_bad(cells)), "")
 
 
-def _in_line(file: TableFile, text: str) -> str:
-    """Return "in line 7 " for the first line that holds a text; an empty string where the line is not known."""
+def _in_line(file: TableFile, is_bad: Callable[[str], bool]) -> str:
+    """Return "in line 7 " for the first bad line; an empty string where the line is not known."""
     with suppress(OSError, EOFError, zlib.error), _opened(file) as lines:
-        return next((f"in line {number} " for number, line in enumerate(lines, 1 + file.skipped) if text in line), "")
+        return next((f"in line {file.line(number)} " for number, line in enumerate(lines, 1) if is_bad(line)), "")
     return ""
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from posteriori.reading.marks import DATES_SHARE, MOST_MARKS, NUMBERS_SHARE, is_mark, marks_among
@@ -46,6 +46,7 @@ _MINUS_BEHIND = rf"^([^()+-]*[0-9]) *- *((?:{CURRENCY}|%)?)$"
 LEADING_ZERO = r"^[+-]?0[0-9]"
 _EXPONENT = r"^[0-9]+[eE][0-9]+$"  # 1E2 is a code where no other number has a fraction or a sign in its exponent
 _LIKE_A_CODE = rf"{LEADING_ZERO}|[eE+]|- *$|[0-9]{{16}}"  # what `_code` looks at more closely
+_LARGEST_WHOLE = 2.0**53  # above it floats skip integers
 _FEW_WORDS = 3  # that a sentence lists
 _FEWEST_NUMBERS = 5  # that show that a column might be one of numbers
 _QUANTITY_SHARE = 0.95  # of the present labels, that are numbers if the others are unknown
@@ -64,13 +65,15 @@ class WrittenNumber(_DataType):
     repairs: tuple[str, ...] = ()  # what reading the cells as numbers changes, in words; sorted
     units: tuple[str, ...] = ()  # at most one; later cells have the same
     is_plain: bool = False  # whether all numbers are written as programs write them, whatever the repairs
+    is_whole: bool = False  # whether they are integers of 64 bits, some of which may be written as 7.0 or 1e3
 
     def joined(self, other: WrittenNumber) -> WrittenNumber:
         """Return the type of the cells of both."""
         marks, repairs, units = (
             tuple(sorted({*one, *two})) for one, two in zip(self._parts, other._parts, strict=True)
         )
-        return WrittenNumber(self.decimal, marks, repairs, units, self.is_plain and other.is_plain)
+        is_plain, is_whole = self.is_plain and other.is_plain, self.is_whole and other.is_whole
+        return WrittenNumber(self.decimal, marks, repairs, units, is_plain, is_whole)
 
     @property
     def _parts(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -104,6 +107,7 @@ class SeenCells:
     n_bounds: int = 0  # words that are bounds, rough numbers or abbreviated ones: <0.5, ~3, 1.2M
     bound: str = ""  # one of these
     n_whole: int = 0  # numbers that are digits alone
+    n_integers: int = 0  # numbers that are integers, however they are written
 
     def __add__(self, other: SeenCells) -> SeenCells:
         return SeenCells(
@@ -121,7 +125,13 @@ class SeenCells:
             self.n_bounds + other.n_bounds,
             self.bound or other.bound,
             self.n_whole + other.n_whole,
+            self.n_integers + other.n_integers,
         )
+
+    @property
+    def are_whole(self) -> bool:
+        """Whether all numbers are integers, and nearly all of them are written as digits alone."""
+        return self.n_integers == self.n_numbers > 0 and self.n_whole >= NUMBERS_SHARE * self.n_numbers
 
 
 def _some(cells: frozenset[str], most: int) -> frozenset[str]:
@@ -148,13 +158,15 @@ def look_at_plain(rows: pl.DataFrame, names: Sequence[str], decimal: str) -> dic
         "like_a_code": cells.str.contains(_LIKE_A_CODE).any(),
         "spellings": cells.n_unique(),
         "different": numbers.n_unique(),
+        "like_whole": (numbers % 1.0 == 0.0).all() & cells.str.contains(f"[{decimal}eE]").any(),  # 7.0 or 1e3
     }
     # Each in a query of its own: planning one of all takes time that grows with the square of the columns.
     found = {what: chosen.select(look).row(0) if names else () for what, look in asked.items()}
     seen = {}
     for j, name in enumerate(names):
         one = {what: of_columns[j] for what, of_columns in found.items()}
-        if one["n"] == one["n_numbers"] and one["spellings"] == one["different"] and not one["like_a_code"]:
+        has_odd_cell = one["like_a_code"] or one["like_whole"]
+        if one["n"] == one["n_numbers"] and one["spellings"] == one["different"] and not has_odd_cell:
             seen[name] = SeenCells(one["n"], n_plain=one["n"])
         elif not one["has_digits"]:
             some = frozenset(rows[name].alias("cells").drop_nulls().unique().head(_FEW_VALUES + 1))
@@ -195,12 +207,20 @@ def look_at(cells: pl.Series, decimal: str) -> SeenCells:
         twice=_twice(numbers, decimal),
         odd=_odd(numbers),
         repairs=signs,
+        n_integers=int(n.filter(is_number).filter(_are_integers(numbers, decimal)).sum()),
     )
     written = distinct.filter(is_number & ~plain)
     if not len(written):
         return seen
     units, bare = _units(tidy.filter(is_number & ~plain), numbers, decimal)
     return seen + SeenCells(units=units, bare=bare, repairs=frozenset(_repairs(written, decimal)))
+
+
+def _are_integers(numbers: pl.Series, decimal: str) -> pl.Series:
+    """Return which numbers are integers that 64 bits hold as they are written."""
+    values = to_numbers(numbers, decimal)
+    exact = numbers.cast(pl.Int64, strict=False).is_not_null()
+    return exact | ((values % 1.0 == 0.0) & (values.abs() <= _LARGEST_WHOLE)).fill_null(value=False)
 
 
 def _units(written: pl.Series, numbers: pl.Series, decimal: str) -> tuple[frozenset[str], str]:
@@ -288,7 +308,12 @@ def _odd(numbers: pl.Series) -> str:
 
 
 def type_of_cells(
-    seen: SeenCells, name: str, decimal: str, role: Role = "feature", known: Sequence[str] = ()
+    seen: SeenCells,
+    name: str,
+    decimal: str,
+    role: Role = "feature",
+    known: Sequence[str] = (),
+    where: Callable[[Collection[str]], str] = lambda cells: "",
 ) -> WrittenNumber | WrittenText | None:
     """Return how a column of a text file is read; None for numbers as programs write them, or words.
 
@@ -300,9 +325,11 @@ def type_of_cells(
     decimal : str
     role : "feature", "label", "category" or "number"
         For a number, marks of missing cells have any share. Categories and labels have none, and keep their spelling,
-        unless the labels are many different numbers, nearly without words.
+        unless the labels are many different numbers, nearly without words, or nearly all cells are whole numbers.
     known : sequence of str
         The marks of the column in a model that reads it as numbers.
+    where : callable, optional
+        Returns where the first of some cells is, for remarks.
 
     Raises
     ------
@@ -322,12 +349,15 @@ def type_of_cells(
             )
         marks = tuple(sorted(words))
     elif role == "category":
-        return WrittenText(True) if words or seen.code or seen.odd or seen.twice or seen.repairs else None
+        is_otherwise = words or seen.code or seen.repairs or (not seen.are_whole and (seen.odd or seen.twice))
+        if is_otherwise:
+            return WrittenText(True)
+        marks = ()
     else:
         may_be_numbers = role == "feature" or _is_a_quantity(seen)
         marks = marks_among(words, seen.n_words, seen.n_numbers) if words and may_be_numbers else ()
         if not seen.n_numbers or (words and not marks):
-            remark = _why_text(seen, name) if may_be_numbers else ""
+            remark = _why_text(seen, name, where) if may_be_numbers else ""
             return WrittenText(False, remark) if remark else None
         if seen.code or mixed:
             remark = f"column {name!r} holds {mixed}, and stays text; write all cells in one unit" if mixed else ""
@@ -339,9 +369,10 @@ def type_of_cells(
         repairs.append(f"{' and '.join(map(repr, seen.twice))} as one number")
     every = tuple(sorted({*marks, *known}))
     is_plain = seen.n_plain == seen.n_numbers
-    if is_plain and not (seen.n_words or repairs or every):
+    is_whole = seen.are_whole and not seen.units
+    if is_plain and not (seen.n_words or repairs or every or (is_whole and seen.n_whole < seen.n_numbers)):
         return None
-    return WrittenNumber(decimal, every, tuple(repairs), tuple(seen.units), is_plain)
+    return WrittenNumber(decimal, every, tuple(repairs), tuple(seen.units), is_plain, is_whole)
 
 
 def _listed(cells: Iterable[str]) -> str:
@@ -351,13 +382,18 @@ def _listed(cells: Iterable[str]) -> str:
 
 def _is_a_quantity(seen: SeenCells) -> bool:
     """Return whether labels are many different numbers, and hardly anything else."""
-    return len(seen.values) > _FEW_VALUES and seen.n_numbers >= _QUANTITY_SHARE * (seen.n_numbers + seen.n_words)
+    n_numbers = seen.n_numbers + seen.n_bounds  # <0.5 is hardly a class beside numbers
+    return len(seen.values) > _FEW_VALUES and n_numbers >= _QUANTITY_SHARE * (seen.n_numbers + seen.n_words)
 
 
 def _keeps_spelling(seen: SeenCells, decimal: str) -> bool:
     """Return whether labels are classes whose names a number would not keep."""
     fractions = any(value % 1.0 for value in to_numbers(pl.Series(seen.twice, dtype=pl.String), decimal))
-    has_versions = fractions or (bool(seen.twice) and seen.n_whole < NUMBERS_SHARE * seen.n_numbers)
+    # 1.0 beside 1 is a version where others have fractions, or where it is all that distinguishes the labels.
+    n_values = to_numbers(pl.Series([*seen.values], dtype=pl.String), decimal).n_unique()
+    are_integers = seen.n_integers == seen.n_numbers and n_values > 1
+    may_be_versions = seen.n_whole < NUMBERS_SHARE * seen.n_numbers and not are_integers
+    has_versions = fractions or (bool(seen.twice) and may_be_versions)
     return len(seen.values) <= _FEW_VALUES and bool(seen.units or seen.repairs or has_versions)
 
 
@@ -370,14 +406,14 @@ def _mixed_units(seen: SeenCells) -> str:
     return ""
 
 
-def _why_text(seen: SeenCells, name: str) -> str:
+def _why_text(seen: SeenCells, name: str, where: Callable[[Collection[str]], str]) -> str:
     """Return why a column of words is not read as numbers, if nearly all its cells are some; else nothing."""
     n = seen.n_numbers + seen.n_words
     has_few_values = len(seen.values) <= _FEW_VALUES
     if seen.n_bounds and not has_few_values and seen.n_numbers + seen.n_bounds >= NUMBERS_SHARE * n:
         return (
             f"column {name!r} holds bounds, or rough or abbreviated numbers, such as {seen.bound!r} ({seen.n_bounds:,} "
-            f"of {n:,} cells), and stays text; write plain numbers"
+            f"of {n:,} cells{where([seen.bound])}), and stays text; write plain numbers"
         )
     are_marks = all(map(is_mark, seen.words))
     least = (NUMBERS_SHARE if has_few_values and not are_marks else DATES_SHARE) * n
@@ -386,9 +422,10 @@ def _why_text(seen: SeenCells, name: str) -> str:
     fix = "" if are_marks else "correct such cells, or "
     stated = ",".join(sorted(seen.words))
     option = f" (--missing-values {shlex.quote(stated)})" if len(seen.words) <= _FEW_WORDS else ""
+    cells = f"{seen.n_words:,} of {n:,} cells{where(seen.words)}"
     return (
-        f"column {name!r} holds numbers except {_listed(seen.words)} ({seen.n_words:,} of {n:,} cells), "
-        f"and stays text; {fix}state them as missing values if they are none{option}"
+        f"column {name!r} holds numbers except {_listed(seen.words)} ({cells}), and stays text; "
+        f"{fix}state them as missing values if they are none{option}"
     )
 
 
@@ -472,7 +509,12 @@ def to_numbers(cells: pl.Series, decimal: str, units: Sequence[str] | None = Non
 
 
 def as_number(cells: pl.Expr, dtype: WrittenNumber) -> pl.Expr:
-    """Return written numbers as floats, and marks as missing; another string is an error of polars that names it."""
+    """Return written numbers, and marks as missing; another string is an error of polars that names it."""
+    if dtype.is_whole:
+        present, number = without_marks(cells, dtype.marks), as_number(cells, replace(dtype, is_whole=False))
+        fraction = pl.when(number % 1.0 != 0.0).then(present) + " "
+        whole = number.fill_null(fraction.cast(pl.Float64)).cast(pl.Int64, strict=False)
+        return pl.coalesce(present.cast(pl.Int64, strict=False), whole)
     plain = with_point(cells, dtype.decimal)
     if dtype.is_plain or not dtype.repairs:
         return without_marks(plain, dtype.marks, cells).cast(pl.Float64)
@@ -492,10 +534,12 @@ def without_marks(cells: pl.Expr, marks: Sequence[str], written: pl.Expr | None 
 
 
 def without_marker(dtype: Any) -> Any:
-    """Return the type of the cells that are read: Float64 for written numbers, strings for what stays text."""
+    """Return the type of the cells that are read: of written numbers, or strings for what stays text."""
     if isinstance(dtype, WrittenText):
         return pl.String()
-    return pl.Float64() if isinstance(dtype, WrittenNumber) else dtype
+    if isinstance(dtype, WrittenNumber):
+        return pl.Int64() if dtype.is_whole else pl.Float64()
+    return dtype
 
 
 def beside(name: str, one: pl.DataType, other: pl.DataType) -> pl.DataType | None:
@@ -519,7 +563,10 @@ def beside(name: str, one: pl.DataType, other: pl.DataType) -> pl.DataType | Non
     rest = next(dtype for dtype in (one, other) if dtype not in (texts or numbers))
     if texts:
         return texts[0] if rest == pl.String() or numbers else None
-    return None if not numbers else numbers[0] if rest.is_numeric() else pl.String()
+    if not numbers:
+        return None
+    are_whole = numbers[0].is_whole and rest.is_integer()
+    return replace(numbers[0], is_whole=are_whole) if rest.is_numeric() else pl.String()
 
 
 def repairs_of(written: Mapping[str, WrittenNumber]) -> dict[str, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from posteriori.reading.marks import DATES_SHARE, MOST_MARKS, NUMBERS_SHARE, marks_among
@@ -14,20 +14,24 @@ if TYPE_CHECKING:
 
 # Minutes have two digits: 1:2 is a ratio.
 _LIKE_A_TIME = re.compile(r"^([0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}|[0-9]{1,2}:[0-9]{2})([^0-9]|$)")
-_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*"
-_IN_WORDS = rf"^[0-9]{{1,2}}\.?[ -]{_MONTH}[ -,]+[0-9]{{2,4}}|^{_MONTH} [0-9]{{1,2}},? [0-9]{{4}}"
+_MONTH = "(?i:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[A-Za-z]*"
+_IN_WORDS = rf"^[0-9]{{1,2}}\.?[ -]{_MONTH}[ ,-]+[0-9]{{2,4}}|^{_MONTH} [0-9]{{1,2}},? [0-9]{{4}}"
 _TWO_DIGITS = r"^\d{1,2}[/.]\d{1,2}[/.]\d\d( |$)"
 _TRIED_CELLS = 20  # of a column of strings, before all its cells are
 _FEWEST_CELLS = 10  # that show that a column of a frame holds dates
 
 
-def type_of_strings(cells: pl.Series) -> tuple[TimeType | None, str]:
+def type_of_strings(
+    cells: pl.Series, where: Callable[[Collection[str]], str] = lambda cells: ""
+) -> tuple[TimeType | None, str]:
     """Return the type of times that all strings of a column are, or what prevents that dates are read as such.
 
     Parameters
     ----------
     cells : polars Series
         Strings; null where missing.
+    where : callable, optional
+        Returns where the first of some cells is, for the reason.
 
     Returns
     -------
@@ -40,31 +44,40 @@ def type_of_strings(cells: pl.Series) -> tuple[TimeType | None, str]:
     head = cells.head(_TRIED_CELLS).to_list()
     if not head or 2 * sum(map(_looks_like_a_time, head)) < len(head):
         return None, ""
-    counts = cells.value_counts(name="n")
-    is_like = counts["cells"].str.contains(_LIKE_A_TIME.pattern)
-    like, words = counts["cells"].filter(is_like), counts["cells"].filter(~is_like)
-    written = _format_of(like)
-    if written and not len(words):
+    counts = cells.value_counts(name="n").sort("cells")
+    distinct, n = counts["cells"], counts["n"]
+    written = _usual_format(cells)
+    is_read = _read(distinct, written) if written else distinct.is_null()
+    if is_read.all():
         date = written.partition(" ")[0]
-        if date in RIVALS and _all_read(like, written.replace(date, RIVALS[date])):
+        if date in RIVALS and _read(distinct, written.replace(date, RIVALS[date])).all():
             return None, f"holds dates whose day and month cannot be distinguished ({cells[0]!r})"
         return TimeType(KINDS_OF_FORMATS[written], "UTC" if written.endswith("z") else "", written), ""
-    n_words = int(counts["n"].filter(~is_like).sum())
-    if written and n_words <= (1 - NUMBERS_SHARE) * len(cells) and len(words) <= MOST_MARKS:
-        listed = ", ".join(map(repr, words.sort().head(3).to_list()))
-        return None, f"holds dates except {listed} ({n_words:,} of {len(cells):,} cells)"
-    return None, _several_formats(counts["cells"].sort())
+    others, n_others = distinct.filter(~is_read), int(n.filter(~is_read).sum())
+    if n_others > (1 - NUMBERS_SHARE) * len(cells):
+        several = _several_formats(distinct)
+        if several or n_others > (1 - DATES_SHARE) * len(cells):
+            return None, several
+    if len(others) > MOST_MARKS:
+        return None, f"holds dates and {others[0]!r}, which is none ({n_others:,} such of {len(cells):,} cells)"
+    listed = ", ".join(map(repr, others.head(3).to_list()))
+    return None, f"holds dates except {listed} ({n_others:,} of {len(cells):,} cells{where(others.to_list())})"
 
 
 def _looks_like_a_time(cell: str) -> bool:
     return _LIKE_A_TIME.match(cell) is not None or re.match(_IN_WORDS, cell) is not None
 
 
-def _format_of(cells: pl.Series) -> str:
-    """Return the first format in which all distinct cells are times; empty if there is none."""
-    head = cells.head(_TRIED_CELLS)
-    formats = KINDS_OF_FORMATS if len(cells) else ()
-    return next((one for one in formats if _all_read(head, one) and _all_read(cells, one)), "")
+def _usual_format(cells: pl.Series) -> str:
+    """Return the format in which most of the first cells are times; of several ones that of most cells."""
+    head, best, most = cells.head(_TRIED_CELLS), "", 0
+    for written in KINDS_OF_FORMATS:
+        if 2 * int(_read(head, written).sum()) >= len(head):
+            n_read = int(_read(cells, written).sum())
+            best, most = (written, n_read) if n_read > most else (best, most)
+            if n_read == len(cells):
+                break
+    return best
 
 
 def _several_formats(cells: pl.Series) -> str:
@@ -73,7 +86,7 @@ def _several_formats(cells: pl.Series) -> str:
     in_words, in_digits = cells.filter(is_in_words), cells.filter(~is_in_words)
     examples: dict[str, str] = {}  # a cell of each format
     for cell in in_digits.head(_TRIED_CELLS).to_list():
-        examples.setdefault(_format_of(in_digits.filter(in_digits == cell)), cell)
+        examples.setdefault(_usual_format(in_digits.filter(in_digits == cell)), cell)
     if "" in examples or "time" in map(KINDS_OF_FORMATS.__getitem__, examples):
         return ""
     shown = [*list(examples.values())[:2], *in_words.head(1).to_list()]
@@ -103,14 +116,12 @@ def marks_among_dates(cells: pl.Series) -> tuple[str, ...]:
     return marks_among(distinct, len(words), len(present) - len(words), DATES_SHARE)
 
 
-def _all_read(cells: pl.Series, written: str) -> bool:
-    """Return whether all strings are times in a format, with as many digits of the year as it has."""
-    if "%y" in written and not cells.str.contains(_TWO_DIGITS).all():
-        return False
+def _read(cells: pl.Series, written: str) -> pl.Series:
+    """Return which strings are times in a format, with as many digits of the year as it has."""
     found = parsed(cells, written)
-    if found.null_count():
-        return False
-    if KINDS_OF_FORMATS[written] == "time":
-        return True
-    first, last = found.dt.year().min(), found.dt.year().max()
-    return isinstance(first, int) and isinstance(last, int) and first >= 1000 and last <= 9999
+    is_read: pl.Series = found.is_not_null()
+    if "%y" in written:
+        is_read &= cells.str.contains(_TWO_DIGITS)
+    if KINDS_OF_FORMATS[written] != "time":
+        is_read &= found.dt.year().is_between(1000, 9999).fill_null(value=False)
+    return is_read

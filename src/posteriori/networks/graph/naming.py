@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from posteriori.support.suggestions import closest
+from posteriori.support.suggestions import closest, find_class
 from posteriori.tables import Cell
 
 States = tuple[Cell, ...]
@@ -42,8 +42,9 @@ def state_code(variable: str, state: Any, states: States) -> int:
         return states.index(state)
     except ValueError:
         held = interval_with(state, states)
-        if held is not None:
-            return held
+        position = find_class(state, states) if held is None else held  # "1" is the state 1
+        if position is not None:
+            return position
         raise ValueError(f"{variable!r} has no state {state!r}; {closest(state, states)}") from None
 
 
