@@ -80,8 +80,8 @@ REASONS = {
     "files of predictions": {Subject.ROWS: NO_TARGET, Subject.VARIABLES: "marginals gives a table"},
     "expression of polars": {Subject.ROWS: NO_TARGET},
     "graph of ONNX": {
-        Subject.NUMBER: "densities of numbers are in no graph; to_polars scores rows within queries",
         Subject.ROWS: NO_TARGET,
+        "GenerativeRegressor": "leaves of rows are in no graph; AdditiveRegressor and KernelRegressor have one",
         **dict.fromkeys((Subject.COLUMNS, Subject.VARIABLES), "any column is asked, in Python and JavaScript"),
     },
     "JavaScript": {

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-Arrays = Any  # an array of NumPy, or one that ndonnx records
+from posteriori.support.arrays import Arrays
 
 
 def log_sum_exp(x: Arrays, axis: int = -1) -> Arrays:
@@ -34,13 +34,6 @@ def log_normalised(x: Arrays) -> Arrays:
     with np.errstate(invalid="ignore"):
         shifted = x - xp.max(x, axis=1, keepdims=True)
     return shifted - log_sum_exp(shifted)[:, None]
-
-
-def taken(table: Arrays, index: Arrays) -> Arrays:
-    """Return the entries of a table, (K, …), at an array of positions of any shape."""
-    xp = index.__array_namespace__()
-    flat = xp.take(xp.asarray(table), xp.reshape(index, (-1,)), axis=0)
-    return xp.reshape(flat, (-1, *index.shape[1:], *table.shape[1:]))
 
 
 def needed_where(mask: Arrays, x: Arrays) -> Arrays:
@@ -78,6 +71,51 @@ def where_rows(mask: Arrays, of_rows: Callable[[Arrays], Arrays], otherwise: Arr
     return xp.where(xp.reshape(mask, (-1, *[1] * (len(otherwise.shape) - 1))), chosen, otherwise)
 
 
+def _operators() -> Any:
+    """Return the operators of ONNX."""
+    import spox.opset.ai.onnx.v21 as onnx
+
+    return onnx
+
+
+def each_row(of_row: Callable[[Arrays], Arrays], x: Arrays) -> Arrays:
+    """Return the results (m,) of a function of each row of an array (n, d), as (n, m): one row at a time."""
+    if isinstance(x, np.ndarray):
+        return np.stack([of_row(row) for row in x])
+    import ndonnx as ndx
+
+    onnx, rows = _operators(), x.unwrap_spox()
+    count = onnx.gather(onnx.shape(rows), onnx.const(0))
+
+    def step(turn: Any, more: Any) -> list[Any]:
+        return [more, of_row(ndx.asarray(onnx.gather(rows, onnx.squeeze(turn), axis=0))).unwrap_spox()]
+
+    return ndx.asarray(onnx.loop(count, onnx.const([True]), body=step)[0])
+
+
+def solved(matrix: Arrays, right: Arrays) -> Arrays:
+    """Return S⁻¹ R, (k, m), of a positive definite matrix (k, k): in ONNX by Gauss and Jordan, without pivots."""
+    if isinstance(matrix, np.ndarray):
+        return np.linalg.solve(matrix, right)
+    import ndonnx as ndx
+
+    onnx, both = _operators(), ndx.concat([matrix, right], axis=1).unwrap_spox()
+    count = onnx.gather(onnx.shape(both), onnx.const(0))
+    places = onnx.range(onnx.const(0), count, onnx.const(1))
+
+    def step(turn: Any, more: Any, left: Any) -> list[Any]:
+        turn = onnx.squeeze(turn)
+        row = onnx.gather(left, turn, axis=0)
+        row = onnx.div(row, onnx.gather(row, turn, axis=0))
+        column = onnx.unsqueeze(onnx.gather(left, turn, axis=1), onnx.const([1]))
+        is_row = onnx.unsqueeze(onnx.equal(places, turn), onnx.const([1]))
+        return [more, onnx.where(is_row, row, onnx.sub(left, onnx.mul(column, row)))]
+
+    (left,) = onnx.loop(count, onnx.const([True]), [both], body=step)
+    first, last = onnx.reshape(count, onnx.const([1])), onnx.const([np.iinfo(np.int64).max])
+    return ndx.asarray(onnx.slice(left, first, last, onnx.const([1])))
+
+
 def segment_sums(values: Arrays, segment: Arrays, like: Arrays) -> Arrays:
     """Return the sums of lines, (L, Z), by the number of their segment, (L,), in the shape of `like`, (S, Z)."""
     return _scattered(values, segment, np.zeros_like, "add", like)
@@ -98,10 +136,9 @@ def _scattered(values: Arrays, segment: Arrays, start: Any, how: str, like: Arra
         (np.add if how == "add" else np.maximum).at(result, segment, values)
         return result
     import ndonnx as ndx
-    import spox.opset.ai.onnx.v21 as onnx
 
     first = ndx.full_like(like, 0.0 if how == "add" else -np.inf)
     place = segment[:, None] + ndx.astype(ndx.zeros_like(values), ndx.int64)
     # onnxruntime adds up equal places of ScatterND on several threads, and loses some; not those of ScatterElements.
     of_places = (x.unwrap_spox() for x in (first, place, values))
-    return ndx.asarray(onnx.scatter_elements(*of_places, axis=0, reduction=how))  # type: ignore[attr-defined]
+    return ndx.asarray(_operators().scatter_elements(*of_places, axis=0, reduction=how))

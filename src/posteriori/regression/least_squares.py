@@ -9,6 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from posteriori.program.arrays import each_row, solved, where_rows
+from posteriori.support.arrays import Arrays
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.factors import Cholesky
 from posteriori.support.typing import Array
@@ -215,14 +217,15 @@ class LeastSquares:
         least = np.finfo(np.float64).eps * max(total, 1.0)
         return float(max(left, least) / self.degrees)
 
-    def predict(self, features: Array) -> Array:
+    def predict(self, features: Arrays) -> Arrays:
         """Return the mean of the targets of rows, (n, k)."""
-        return np.asarray((features - self.mean) @ self.coefficients + self.target_mean)
+        xp = features.__array_namespace__()
+        return (features - self.mean) @ xp.asarray(self.coefficients) + self.target_mean
 
-    def leverages(self, features: Array, weight: Array) -> Array:
+    def leverages(self, features: Arrays, weight: Array | float = 1.0) -> Arrays:
         """Return by how much the prediction of each training row changes with its own target, (n,), in [0, 1)."""
         half = self._factor.half_solve((features - self.mean).T)
-        return np.asarray(weight * ((half**2).sum(axis=0) + 1.0 / self.products.weight))
+        return weight * (features.__array_namespace__().sum(half**2, axis=0) + 1.0 / self.products.weight)
 
     def leave_one_out(self, features: Array, targets: Array, weight: Array) -> Array:
         r"""Return the prediction of each training row by the least squares of all others, (n, k).
@@ -257,6 +260,31 @@ class LeastSquares:
             spread = (beta * factor.solve(beta)).sum(axis=0)
             variance[rows] = spread / self.products.weight
         return filled, variance
+
+    def filled_by_row(self, features: Arrays, unknown: Arrays, rows: Arrays, of: LeastSquares | None = None) -> Arrays:
+        """Return the same features with the variance of the one target beside them, (n, p + 1), as arrays.
+
+        Only some rows, (n,) booleans, are filled, one at a time, so that no array is larger than (p, p).
+        """
+        xp, p = features.__array_namespace__(), len(self.mean)
+        inverse, mean = xp.asarray(self.inverse), xp.asarray(self.mean)
+        beta = xp.asarray((self if of is None else of).coefficients)
+
+        def of_row(row: Arrays) -> Arrays:
+            values, is_unknown = row[:p], row[p:] > 0.0
+            places = xp.nonzero(is_unknown)[0]
+            lines, beta_u = xp.take(inverse, places, axis=0), xp.take(beta, places, axis=0)
+            deviation = lines @ xp.where(is_unknown, 0.0, values - mean)[:, None]
+            found = solved(xp.take(lines, places, axis=1), xp.concat([deviation, beta_u], axis=1))
+            expected = xp.take(mean, places, axis=0) - found[:, 0]
+            variance = xp.sum(beta_u * found[:, 1:], axis=0) / self.products.weight
+            return xp.concat([where_rows(is_unknown, lambda _: expected, values), variance], axis=0)
+
+        def of_rows(places: Arrays) -> Arrays:
+            both = xp.concat([features, xp.astype(unknown, xp.float64)], axis=1)
+            return each_row(of_row, xp.take(both, places, axis=0))
+
+        return where_rows(rows, of_rows, xp.concat([features, xp.zeros_like(features[:, :1])], axis=1))
 
 
 def positive(matrix: Array) -> Array:
