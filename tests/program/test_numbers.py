@@ -96,7 +96,7 @@ def session_of(model):
 
 
 def by_onnxruntime(model, frame):
-    """Return the four outputs, of which the probabilities are the last, of the graph of all rows; those of a single row and of no row fit to them."""
+    """Return the outputs of the graph of all rows; those of a single row and of no row fit to them."""
     session = session_of(model)
     found = session.run(None, onnx_cells(session, frame))
     for row in (0, frame.height // 2):

@@ -65,7 +65,7 @@ class SumRegressor(Regressor):
 
         Notes
         -----
-        Rows with missing cells are scored one at a time: each costs the cube of the number of its unknown features.
+        Rows with the same missing cells share one solution of linear equations, of its unknown features.
 
         Examples
         --------

@@ -6,12 +6,13 @@ its own: that of SQL has (`posteriori.sql.expressions`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from posteriori.support.arrays import Arrays
+from posteriori.support.factors import Cholesky
 
 
 def log_sum_exp(x: Arrays, axis: int = -1) -> Arrays:
@@ -78,32 +79,59 @@ def _operators() -> Any:
     return onnx
 
 
-def each_row(of_row: Callable[[Arrays], Arrays], x: Arrays) -> Arrays:
-    """Return the results (m,) of a function of each row of an array (n, d), as (n, m): one row at a time."""
+def each_pattern(of_rows: Callable[[Arrays, Arrays], Arrays], x: Arrays, mask: Arrays, otherwise: Arrays) -> Arrays:
+    """Return the results (n, m) of a function of the rows (r, d) of x with one pattern (p,) of a mask (n, p), and of it.
+
+    Rows without an entry have other results, (n, m), which may be overwritten; those of the function are the same.
+    """
     if isinstance(x, np.ndarray):
-        return np.stack([of_row(row) for row in x])
+        for rows in _of_patterns(mask):
+            otherwise[rows] = of_rows(x[rows], mask[rows[0]])
+        return otherwise
     import ndonnx as ndx
 
-    onnx, rows = _operators(), x.unwrap_spox()
-    count = onnx.gather(onnx.shape(rows), onnx.const(0))
+    onnx = _operators()
+    x, mask = (
+        ndx.concat([ndx.sum(ndx.zeros_like(of), axis=0, keepdims=True), of], axis=0)
+        for of in (x, ndx.astype(mask, ndx.int8))
+    )
+    patterns, _, which, _ = onnx.unique(mask.unwrap_spox(), axis=0)
+    count = onnx.gather(onnx.shape(patterns), onnx.const(0))
 
-    def step(turn: Any, more: Any) -> list[Any]:
-        return [more, of_row(ndx.asarray(onnx.gather(rows, onnx.squeeze(turn), axis=0))).unwrap_spox()]
+    def step(turn: Any, more: Any, blocks: Any) -> list[Any]:
+        turn = onnx.squeeze(turn)
+        rows = ndx.nonzero(ndx.asarray(onnx.equal(which, turn)))[0]
+        block = of_rows(ndx.take(x, rows, axis=0), ndx.asarray(onnx.gather(patterns, turn, axis=0)) > 0)
+        return [more, onnx.sequence_insert(blocks, block.unwrap_spox())]
 
-    return ndx.asarray(onnx.loop(count, onnx.const([True]), body=step)[0])
+    none = ndx.take(otherwise, ndx.nonzero(ndx.asarray(which) < 0)[0], axis=0)
+    start = onnx.sequence_construct([none.unwrap_spox()])
+    (blocks,) = onnx.loop(count, onnx.const([True]), [start], body=step)
+    place = ndx.argsort(ndx.argsort(ndx.asarray(which)))  # of each row in the blocks
+    return ndx.take(ndx.asarray(onnx.concat_from_sequence(blocks, axis=0)), place[1:], axis=0)
 
 
-def solved(matrix: Arrays, right: Arrays) -> Arrays:
-    """Return S⁻¹ R, (k, m), of a positive definite matrix (k, k): in ONNX by Gauss and Jordan, without pivots."""
+def _of_patterns(mask: Arrays) -> Iterator[Arrays]:
+    """Yield the rows of each pattern with an entry."""
+    rows = np.flatnonzero(mask.any(axis=1))
+    if not len(rows):
+        return
+    packed = np.packbits(mask[rows], axis=1)  # one key per row is sorted faster than its entries
+    _, which = np.unique(packed.view(f"V{packed.shape[1]}").ravel(), return_inverse=True)
+    yield from np.split(rows[np.argsort(which, kind="stable")], np.cumsum(np.bincount(which))[:-1])
+
+
+def solver(matrix: Arrays) -> Callable[[Arrays], Arrays]:
+    """Return the function R ↦ S⁻¹ R, (k, m), of a positive definite matrix, (k, k), which may be overwritten."""
     if isinstance(matrix, np.ndarray):
-        return np.linalg.solve(matrix, right)
+        return Cholesky.of(matrix).solve
     import ndonnx as ndx
 
-    onnx, both = _operators(), ndx.concat([matrix, right], axis=1).unwrap_spox()
-    count = onnx.gather(onnx.shape(both), onnx.const(0))
+    onnx = _operators()
+    count = onnx.gather(onnx.shape(matrix.unwrap_spox()), onnx.const(0))
     places = onnx.range(onnx.const(0), count, onnx.const(1))
 
-    def step(turn: Any, more: Any, left: Any) -> list[Any]:
+    def step(turn: Any, more: Any, left: Any) -> list[Any]:  # Gauss and Jordan, without pivots
         turn = onnx.squeeze(turn)
         row = onnx.gather(left, turn, axis=0)
         row = onnx.div(row, onnx.gather(row, turn, axis=0))
@@ -111,9 +139,13 @@ def solved(matrix: Arrays, right: Arrays) -> Arrays:
         is_row = onnx.unsqueeze(onnx.equal(places, turn), onnx.const([1]))
         return [more, onnx.where(is_row, row, onnx.sub(left, onnx.mul(column, row)))]
 
-    (left,) = onnx.loop(count, onnx.const([True]), [both], body=step)
-    first, last = onnx.reshape(count, onnx.const([1])), onnx.const([np.iinfo(np.int64).max])
-    return ndx.asarray(onnx.slice(left, first, last, onnx.const([1])))
+    def solve(right: Arrays) -> Arrays:
+        both = ndx.concat([matrix, right], axis=1).unwrap_spox()
+        (left,) = onnx.loop(count, onnx.const([True]), [both], body=step)
+        first, last = onnx.reshape(count, onnx.const([1])), onnx.const([np.iinfo(np.int64).max])
+        return ndx.asarray(onnx.slice(left, first, last, onnx.const([1])))
+
+    return solve
 
 
 def segment_sums(values: Arrays, segment: Arrays, like: Arrays) -> Arrays:

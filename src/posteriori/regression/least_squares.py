@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
-from posteriori.program.arrays import each_row, solved, where_rows
+from posteriori.program.arrays import each_pattern, solver
 from posteriori.support.arrays import Arrays
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.factors import Cholesky
@@ -239,52 +238,34 @@ class LeastSquares:
         residual = targets - self.predict(features)
         return np.asarray(targets - residual / (1.0 - self.leverages(features, weight))[:, np.newaxis])
 
-    def filled(self, features: Array, unknown: Array, of: LeastSquares | None = None) -> tuple[Array, Array]:
+    def filled(self, features: Arrays, unknown: Arrays, of: LeastSquares | None = None) -> tuple[Arrays, Arrays]:
         """Return features with the expectations of the unknown ones, and the variance of each target by them, (n, k).
 
         Parameters
         ----------
         features : ndarray (n, p)
         unknown : ndarray (n, p)
-            Which features are unknown.
+            Which features are unknown. Rows in which the same ones are share their factor of the inverse.
         of : LeastSquares, optional
             Whose targets, if they are others: of the same features.
         """
-        coefficients = self.coefficients if of is None else of.coefficients
-        filled, variance = features.copy(), np.zeros((len(features), coefficients.shape[1]))
-        for rows, u, o in _patterns(unknown):
-            factor = Cholesky.of(self.inverse[np.ix_(u, u)])
-            deviation = (features[np.ix_(rows, o)] - self.mean[o]) @ self.inverse[np.ix_(o, u)]
-            filled[np.ix_(rows, u)] = self.mean[u] - factor.solve(deviation.T).T
-            beta = coefficients[u]
-            spread = (beta * factor.solve(beta)).sum(axis=0)
-            variance[rows] = spread / self.products.weight
-        return filled, variance
-
-    def filled_by_row(self, features: Arrays, unknown: Arrays, rows: Arrays, of: LeastSquares | None = None) -> Arrays:
-        """Return the same features with the variance of the one target beside them, (n, p + 1), as arrays.
-
-        Only some rows, (n,) booleans, are filled, one at a time, so that no array is larger than (p, p).
-        """
         xp, p = features.__array_namespace__(), len(self.mean)
-        inverse, mean = xp.asarray(self.inverse), xp.asarray(self.mean)
-        beta = xp.asarray((self if of is None else of).coefficients)
+        coefficients = (self if of is None else of).coefficients
+        mean, inverse, beta = (xp.asarray(one) for one in (self.mean, self.inverse, coefficients))
 
-        def of_row(row: Arrays) -> Arrays:
-            values, is_unknown = row[:p], row[p:] > 0.0
-            places = xp.nonzero(is_unknown)[0]
-            lines, beta_u = xp.take(inverse, places, axis=0), xp.take(beta, places, axis=0)
-            deviation = lines @ xp.where(is_unknown, 0.0, values - mean)[:, None]
-            found = solved(xp.take(lines, places, axis=1), xp.concat([deviation, beta_u], axis=1))
-            expected = xp.take(mean, places, axis=0) - found[:, 0]
-            variance = xp.sum(beta_u * found[:, 1:], axis=0) / self.products.weight
-            return xp.concat([where_rows(is_unknown, lambda _: expected, values), variance], axis=0)
+        def of_rows(rows: Arrays, pattern: Arrays) -> Arrays:
+            u, o = xp.nonzero(pattern)[0], xp.nonzero(~pattern)[0]
+            lines, known, beta_u = xp.take(inverse, u, axis=1), xp.take(rows, o, axis=1), xp.take(beta, u, axis=0)
+            solve = solver(xp.take(lines, u, axis=0))
+            deviation = (known - xp.take(mean, o, axis=0)) @ xp.take(lines, o, axis=0)
+            expected = xp.take(mean, u, axis=0) - solve(deviation.T).T
+            spread = xp.sum(beta_u * solve(beta_u), axis=0) / self.products.weight
+            whole = xp.take(xp.concat([known, expected], axis=1), xp.argsort(xp.concat([o, u], axis=0)), axis=1)
+            return xp.concat([whole, xp.zeros_like(rows[:, :1]) + spread], axis=1)
 
-        def of_rows(places: Arrays) -> Arrays:
-            both = xp.concat([features, xp.astype(unknown, xp.float64)], axis=1)
-            return each_row(of_row, xp.take(both, places, axis=0))
-
-        return where_rows(rows, of_rows, xp.concat([features, xp.zeros_like(features[:, :1])], axis=1))
+        none = xp.zeros_like(features[:, :1]) + np.zeros(coefficients.shape[1])
+        filled = each_pattern(of_rows, features, unknown, xp.concat([features, none], axis=1))
+        return filled[:, :p], filled[:, p:]
 
 
 def positive(matrix: Array) -> Array:
@@ -294,16 +275,3 @@ def positive(matrix: Array) -> Array:
         return matrix
     kept = np.maximum(value, 0.0)
     return np.asarray((vector * (kept * (value.sum() / kept.sum()))) @ vector.T)
-
-
-def _patterns(unknown: Array) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield rows of which the same features are unknown, with the unknown and the known features."""
-    rows = np.flatnonzero(unknown.any(axis=1))
-    if not len(rows):
-        return
-    packed = np.packbits(unknown[rows], axis=1)  # one key per row is sorted faster than its features
-    _, which = np.unique(packed.view(f"V{packed.shape[1]}").ravel(), return_inverse=True)
-    groups = np.split(rows[np.argsort(which, kind="stable")], np.cumsum(np.bincount(which))[:-1])
-    for of in groups:
-        pattern = unknown[of[0]]
-        yield of, np.flatnonzero(pattern), np.flatnonzero(~pattern)

@@ -55,17 +55,14 @@ class Design:
         variance = np.zeros(len(batch))
         if filler is not None and unknown.any():
             values, of_targets = filler.filled(values, unknown, additive)
-            variance = of_targets[:, 0]
+            values, variance = np.ascontiguousarray(values), of_targets[:, 0]
         return values, variance
 
     def of_cells(self, cells: RowCells, known: Arrays, additive: LeastSquares) -> tuple[Arrays, Arrays]:
         """Return the same as `of_rows` as arrays of any namespace; `known` are the rows with any known cell, (n,)."""
-        xp, n = cells.xp, len(self.features)
-        unknown = self.features.unknown_in(cells, known)
-        rows = xp.any(unknown, axis=1) & known
-        filler, values = self.filler or additive, self.features.of_cells(cells, known)
-        filled = filler.filled_by_row(values, unknown, rows, additive)
-        return self.joined(filled[:, :n]), filled[:, n]
+        unknown = self.features.unknown_in(cells, known) & known[:, None]
+        values, variance = (self.filler or additive).filled(self.features.of_cells(cells, known), unknown, additive)
+        return self.joined(values), variance[:, 0]
 
     def products(self, batch: Batch, targets: Array, weight: Array, additive: LeastSquares | None = None) -> Products:
         """Return the sums of products of rows with these targets, (n, k), on their scale.
