@@ -80,9 +80,10 @@ def _operators() -> Any:
 
 
 def each_pattern(of_rows: Callable[[Arrays, Arrays], Arrays], x: Arrays, mask: Arrays, otherwise: Arrays) -> Arrays:
-    """Return the results (n, m) of a function of the rows (r, d) of x with one pattern (p,) of a mask (n, p), and of it.
+    """Return the results (n, m) of a function of the rows (r, d) of x with one pattern (p,) of a mask (n, p).
 
-    Rows without an entry have other results, (n, m), which may be overwritten; those of the function are the same.
+    The pattern is its second argument. Where no entry is true, its results are those in `otherwise`, which may be
+    overwritten.
     """
     if isinstance(x, np.ndarray):
         for rows in _of_patterns(mask):

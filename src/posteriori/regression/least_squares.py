@@ -251,7 +251,7 @@ class LeastSquares:
         """
         xp, p = features.__array_namespace__(), len(self.mean)
         coefficients = (self if of is None else of).coefficients
-        mean, inverse, beta = (xp.asarray(one) for one in (self.mean, self.inverse, coefficients))
+        mean, inverse, beta = (xp.asarray(array) for array in (self.mean, self.inverse, coefficients))
 
         def of_rows(rows: Arrays, pattern: Arrays) -> Arrays:
             u, o = xp.nonzero(pattern)[0], xp.nonzero(~pattern)[0]

@@ -143,10 +143,10 @@ class Locations:
         kinds = (cells.schema.of_kind(kind) for kind in ("continuous", "categorical"))
         each = [cells.known(j) for columns in kinds for j in columns]
         known = cells.xp.any(cells.xp.stack(each, axis=1), axis=1)
-        found = self._student(*self.design.of_cells(cells, known, self.additive), known)
+        probability = self._student(*self.design.of_cells(cells, known, self.additive), known)
         for rows in cells.refused:
-            found = cells.xp.where(rows[:, None], np.nan, found)
-        return found
+            probability = cells.xp.where(rows[:, None], np.nan, probability)
+        return probability
 
     def _student(self, values: Arrays, unknown: Arrays, known: Arrays) -> Arrays:
         """Return the same by features, the variance by unknown cells, and whether any cell is known.
@@ -159,8 +159,8 @@ class Locations:
         if additive is not squares:
             # What a similarity to landmarks loses by unknown cells is no less than a sum of columns leaves.
             variance = xp.where(unknown > 0.0, xp.maximum(variance, additive.noise + unknown), variance)
-        found = self.student_around(squares.predict(values), xp.sqrt(variance)[:, None], squares.degrees)
-        return xp.where(known[:, None], found, xp.asarray(self.share / self.share.sum()))
+        around = self.student_around(squares.predict(values), xp.sqrt(variance)[:, None], squares.degrees)
+        return xp.where(known[:, None], around, xp.asarray(self.share / self.share.sum()))
 
     def student_around(self, location: Arrays, spread: Arrays, degrees: float) -> Arrays:
         """Return the probability of each cell, (n, G), by the locations and scales, (n, 1), of densities of t."""
@@ -174,12 +174,12 @@ class Locations:
         """Return probabilities of cells, (n, G), in which the atoms have given ones, and the others the rest."""
         if not self.atoms.any():
             return probability
-        xp, given = probability.__array_namespace__(), np.zeros((len(of_atoms), len(self.atoms)))
-        given[:, self.atoms] = of_atoms
+        xp, stated = probability.__array_namespace__(), np.zeros((len(of_atoms), len(self.atoms)))
+        stated[:, self.atoms] = of_atoms
         atoms, rest = xp.asarray(self.atoms), np.maximum(1.0 - of_atoms.sum(axis=1), 0.0)
-        found = xp.where(atoms, 0.0, probability)
-        others = xp.maximum(xp.sum(found, axis=1), xp.asarray(np.finfo(np.float64).tiny))
-        return xp.where(atoms, xp.asarray(given), found * (rest / others)[:, None])
+        free = xp.where(atoms, 0.0, probability)
+        others = xp.maximum(xp.sum(free, axis=1), xp.asarray(np.finfo(np.float64).tiny))
+        return xp.where(atoms, xp.asarray(stated), free * (rest / others)[:, None])
 
     @cached_property
     def floor(self) -> tuple[float, Array]:
