@@ -35,6 +35,16 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
+def warn_of_missing_targets(n_missing: int, n_rows: int, name: str | None, learned: bool = False) -> None:
+    """Say what becomes of training rows without a target; nothing if there is none."""
+    if not n_missing:
+        return
+    them = "it is" if n_missing == 1 else "they are"
+    which = f"{n_missing:,} of {n_rows:,} rows {'has' if n_missing == 1 else 'have'} no {name or 'label'}"
+    how = 'learned from by EM; labels=po.Labels(unlabelled="ignore") leaves such rows out' if learned else "left out"
+    warn(f"{which}; {them} {how}")
+
+
 @contextmanager
 def each_once() -> Iterator[None]:
     """Warn once, at the end, of what is warned of several times in between: many steps read the same table."""

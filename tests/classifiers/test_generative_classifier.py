@@ -429,9 +429,8 @@ def test_mistakes_are_named(penguins):
         po.cross_validate([], penguins, "species")
 
 
-def test_advice_on_missing_labels_is_such_that_the_pool_takes_it():
+def test_the_pool_learns_from_rows_without_label_if_it_is_asked_to():
     X, y = np.arange(20.0).reshape(10, 2), np.array([0.0, 1.0, 0.0, 1.0, np.nan, 1.0, 0.0, 1.0, 0.0, 1.0])
-    for model in (po.GenerativeClassifier(["nb"]), po.NaiveBayes()):
-        with pytest.raises(ValueError, match='unlabelled="learn"'):
-            model.fit(X, y)
-        model.set_params(labels__unlabelled="learn").fit(X, y)
+    asked, alone = po.Labels(unlabelled="learn"), po.NaiveBayes(labels=po.Labels(unlabelled="learn"))
+    pool = po.GenerativeClassifier(["nb"], labels=asked).fit(X, y)
+    assert_allclose(pool.models_["nb"].predict_proba(X), alone.fit(X, y).predict_proba(X))

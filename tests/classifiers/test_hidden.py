@@ -222,8 +222,8 @@ def test_labels_may_be_missing_in_any_container(y):
     assert len(model.classes_) == 2
     assert len(model.transduction_) == 24
     assert model.class_count_.sum() == pytest.approx(24)
-    with pytest.raises(ValueError, match="or learn from them by labels="):
-        po.NaiveBayes().fit(X, y)
+    with pytest.warns(UserWarning, match="8 of 24 rows have no label; they are learned from by EM"):
+        assert_array_equal(po.NaiveBayes().fit(X, y).predict_proba(X), model.predict_proba(X))
     with pytest.raises(ValueError, match="partial_fit learns from labelled rows"):
         po.NaiveBayes(labels=po.Labels(unlabelled="learn")).partial_fit(X, y)
 
@@ -278,10 +278,47 @@ def test_minus_one_is_a_class_only_with_a_warning():
     assert len(po.NaiveBayes().fit(X, y).classes_) == 3
 
 
-def test_models_that_cannot_learn_from_unlabelled_rows_say_so():
-    X = [["a", "u"], ["b", "v"]] * 4
-    with pytest.raises(ValueError, match=r"drop or label such rows$"):
-        po.KDependenceBayes().fit(X, [0, 1, 0, 1, 0, 1, 0, None])
+WITHOUT_EM = {
+    "kdb": po.KDependenceBayes(),
+    "aode": po.AveragedOneDependence(),
+    "weighed": po.NaiveBayes(feature_weights="conditional"),
+    "forest": po.GenerativeForest(n_trees=3),
+    "pool": po.GenerativeClassifier(["nb", "tan"]),
+    "stated": po.NaiveBayes(labels=po.Labels(unlabelled="ignore")),
+}
+
+
+@pytest.mark.parametrize("model", WITHOUT_EM.values(), ids=WITHOUT_EM)
+def test_models_without_em_leave_rows_without_label_out(model):
+    table, _, some = rows(3, cells=0.1)
+    known = ~np.isnan(some)
+    fewer = clone(model).fit(table.filter(known), some[known])
+    if model is not WITHOUT_EM["stated"]:
+        with pytest.warns(UserWarning, match=rf"{(~known).sum()} of {len(some)} rows have no label; they are left out"):
+            model = clone(model).fit(table, some)
+    else:
+        model = clone(model).fit(table, some)
+    assert_array_equal(model.predict_proba(table), fewer.predict_proba(table))
+    assert not hasattr(model, "transduction_")
+
+
+def test_further_rows_without_label_are_left_out():
+    table, _, some = rows(3, cells=0.1)
+    known = ~np.isnan(some)
+    fewer = po.NaiveBayes().fit(table.filter(known), some[known]).partial_fit(table.filter(known), some[known])
+    model = po.NaiveBayes().fit(table.filter(known), some[known])
+    with pytest.warns(UserWarning, match="they are left out"):
+        model.partial_fit(table, some)
+    assert_array_equal(model.predict_proba(table), fewer.predict_proba(table))
+    with pytest.warns(UserWarning, match="they are left out"):
+        model.unlearn(table, some)
+    again = po.NaiveBayes().fit(table.filter(known), some[known])
+    assert_allclose(model.predict_proba(table), again.predict_proba(table), rtol=1e-9)
+
+
+def test_rows_without_label_are_an_error_if_that_is_stated():
+    with pytest.raises(ValueError, match=r"the label of row 7 is missing; drop or label such rows$"):
+        po.NaiveBayes(labels=po.Labels(unlabelled="error")).fit([["a"], ["b"]] * 4, [0, 1, 0, 1, 0, 1, 0, None])
 
 
 def test_a_row_that_nothing_can_produce_is_named():

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
+import posteriori as po
 from tests.classifiers.test_inputs import FRAME, X, Y, fit, refused
 
 
@@ -119,7 +120,7 @@ LABELS_MISSING = {
 @pytest.mark.parametrize("y", LABELS_MISSING.values(), ids=LABELS_MISSING)
 def test_missing_labels_are_named_by_their_rows(y):
     with refused(ValueError, "Input y contains NaN: the label of row 18 is missing; drop or label such rows"):
-        fit(X, y)
+        po.NaiveBayes(labels=po.Labels(unlabelled="error")).fit(X, y)
 
 
 BAD_LABELS = {

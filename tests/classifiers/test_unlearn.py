@@ -257,7 +257,8 @@ def refusals():
     gappy = numbers.copy()
     gappy[3, 0] = np.nan
     yield po.GaussianDiscriminant().fit(gappy, label), gappy[:1], ["a"], None, "missing cells of columns 'x0', 'x1'"
-    yield po.NaiveBayes().fit(numbers, label), numbers[:2], [None, "a"], None, "label of row 0 is missing"
+    strict = po.NaiveBayes(labels=po.Labels(unlabelled="error")).fit(numbers, label)
+    yield strict, numbers[:2], [None, "a"], None, "label of row 0 is missing"
     yield po.NaiveBayes(alpha=1.0).fit(X, list("aabb")), [["u", "p"]], ["a"], [-1], "weights must be 0, or lie between"
 
 

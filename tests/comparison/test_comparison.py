@@ -377,8 +377,6 @@ def test_refusals(options, sentence):
 def test_refusals_of_tables_and_models(found):
     with pytest.raises(ValueError, match="one class only"):
         po.compare(["nb"], PENGUINS, ["a"] * 344)
-    with pytest.raises(ValueError, match="label of row 0"):
-        po.compare(["nb"], PENGUINS, [None, *PENGUINS["species"][1:]])
     with pytest.raises(ValueError, match="column 'x1' holds inf in row 3"):
         po.compare(["nb"], np.array([[0.0, np.inf if row == 3 else 0.0] for row in range(20)]), [0, 1] * 10)
     with pytest.raises(ValueError, match="no column beside"):

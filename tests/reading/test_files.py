@@ -114,7 +114,7 @@ def test_a_row_with_too_few_cells_is_named(frame, tmp_path, quoted):
         po.NaiveBayes().fit(po.scan(tmp_path / "a.csv", "y"))
     (tmp_path / "a.csv").write_text(text + "1.5,fog,\n")
     with pytest.raises(ValueError, match="row 3000 is missing"):
-        po.NaiveBayes().fit(po.scan(tmp_path / "a.csv", "y"))
+        po.NaiveBayes(labels=po.Labels(unlabelled="error")).fit(po.scan(tmp_path / "a.csv", "y"))
 
 
 def test_a_file_that_vanishes_is_named(frame, tmp_path):

@@ -81,7 +81,7 @@ def test_missing_strings_of_numpy(missing):
         model.predict_proba(cells.reshape(-1, 1)), expected.predict_proba([["u"], [None], ["v"]])
     )
     with pytest.raises(ValueError, match="the label of row 1 is missing"):
-        po.NaiveBayes().fit([[0.0], [1.0], [2.0]], cells)
+        po.NaiveBayes(labels=po.Labels(unlabelled="error")).fit([[0.0], [1.0], [2.0]], cells)
 
 
 def test_labels_of_a_drop_in():

@@ -57,6 +57,23 @@ def test_a_weight_is_so_many_rows_in_an_update(kind):
     assert_allclose(one.predict_density(X).probability, other.predict_density(X).probability, rtol=1e-7, atol=1e-10)
 
 
+@pytest.mark.parametrize("kind", [*BOTH, po.GenerativeRegressor])
+def test_rows_without_a_target_are_left_out(kind):
+    X, y = table(200)
+    some = np.where(np.arange(200) % 7 == 3, np.nan, y)
+    known = ~np.isnan(some)
+    with pytest.warns(UserWarning, match="29 of 200 rows have no label; they are left out"):
+        model = kind().fit(X, some)
+    fewer = kind().fit(X[known], y[known])
+    assert_array_equal(model.predict_density(X).probability, fewer.predict_density(X).probability)
+    if kind in BOTH:
+        with pytest.warns(UserWarning, match="they are left out"):
+            model.partial_fit(X, some)
+        assert_allclose(model.predict(X), fewer.partial_fit(X[known], y[known]).predict(X), atol=1e-9)
+    with pytest.raises(ValueError, match="every cell of the target 'y' is missing"):
+        kind().fit(X, np.full(200, np.nan))
+
+
 def test_a_row_that_cannot_have_been_learned_is_refused():
     X, y = table(60)
     model = po.AdditiveRegressor().fit(X, y)

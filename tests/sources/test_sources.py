@@ -245,6 +245,8 @@ def test_what_is_wrong_is_said_of_the_same_row(source, assert_same, frame):
 def test_a_missing_label_is_told_of_with_its_row(source, assert_same, frame):
     hidden = frame.with_columns(pl.when(pl.int_range(pl.len()) == 4321).then(None).otherwise(pl.col("y")).alias("y"))
     with pytest.raises(ValueError, match="row 4321 is missing"):
+        po.NaiveBayes(n_jobs=1, labels=po.Labels(unlabelled="error")).fit(source(hidden), "y")
+    with pytest.warns(UserWarning, match="1 of 5,000 rows has no y; it is learned from by EM"):
         po.NaiveBayes(n_jobs=1).fit(source(hidden), "y")
 
 

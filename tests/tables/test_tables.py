@@ -388,7 +388,7 @@ def test_rows_are_named_by_their_place_in_the_whole_table(small_batches):
             call()
     labels = np.where(np.arange(100) == 83, None, y.astype(object))
     with pytest.raises(ValueError, match="row 83 is missing"):
-        po.NaiveBayes(n_jobs=1).fit(np.ones((100, 2)), labels)
+        po.NaiveBayes(n_jobs=1, labels=po.Labels(unlabelled="error")).fit(np.ones((100, 2)), labels)
     words = np.array([[1.0]] * 90 + [["a"]] * 10, dtype=object)
     with pytest.raises(ValueError, match="column 'x0' was numeric in training but holds 'a' in row 90;"):
         po.NaiveBayes(n_jobs=1).fit(np.ones((9, 1)), np.zeros(9)).predict(words)

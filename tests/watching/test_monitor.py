@@ -66,6 +66,8 @@ def test_flipped_labels_raise_the_alarm_of_the_log_loss_alone(fitted):
     assert found.alarms == found.standing == ("log-loss",)
     assert found.columns == ()
     assert "labels are less probable" in str(found)
+    now, before = (round(100 * fitted.score(*rows)) for rows in (table(200, 2, flipped=True), table(300, 1)))
+    assert found.sentences[0].endswith(f"; alarm: of 100 rows it now predicts {now} right; {before} before")
     assert monitor.history[0].log_loss > 1.0 > monitor._state.history[0].log_loss
 
 

@@ -65,7 +65,8 @@ class GenerativeClassifier(Classifier):
     labels : Labels, optional
         How missing labels are handled: ``po.Labels(unlabelled="learn")``. Members that learn by EM (naive Bayes,
         discriminant analysis, trees) learn from rows without label; the others, and members with feature weights,
-        leave them out. Weights and scores are of rows with a label only. Default: a missing label is an error.
+        leave them out. Weights and scores are of rows with a label only. Default: such rows are left out, with a
+        warning.
     .. shared:: columns
     language : {"sql", "javascript"}, optional
         What the pool is to be written in, by `to_sql` or `posteriori.javascript.to_javascript`. Candidates that cannot

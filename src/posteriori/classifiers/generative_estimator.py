@@ -57,9 +57,9 @@ class GenerativeEstimator(Classifier, OneModel):
             same rows in memory.
         y : array-like (n,) or str; optional for files that were scanned with a target
             The label of each row, or the name of the column of X that holds the labels. NaN, None and null are missing
-            labels; EM infers them if ``labels=po.Labels(unlabelled="learn")``. Or a table of booleans (n, C), with one
-            column per class: the possible classes of each row. Whole numbers that look like a quantity are an error:
-            more than 20 distinct ones, with fewer than 100 rows each on average, other than 0, 1, …, K − 1 and
+            labels, which EM infers unless ``labels=po.Labels(unlabelled="ignore")``. Or a table of booleans (n, C),
+            with one column per class: the possible classes of each row. Whole numbers that look like a quantity are an
+            error: more than 20 distinct ones, with fewer than 100 rows each on average, other than 0, 1, …, K − 1 and
             1, 2, …, K. `posteriori.reading.quantile_classes` cuts them into classes; strings are always classes.
         sample_weight : array-like (n,), optional
             Weight of each row, ≥ 0; a row of weight k counts as k rows.

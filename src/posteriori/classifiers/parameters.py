@@ -231,8 +231,8 @@ missing : {"at_random", "informative"}, default "at_random"
     missing is evidence for the class, by an additional factor p(m_j | y) (see Notes).
 labels : Labels, optional
     What labels are worth: ``po.Labels(unlabelled="learn")`` infers missing labels by EM, and
-    ``po.Labels(label_noise=0.1)`` is a model of wrong ones. Default: a missing label is an error, and no label is
-    wrong.
+    ``po.Labels(label_noise=0.1)`` is a model of wrong ones. Default: EM infers missing labels, with a warning, and
+    no label is wrong.
 em : EM, optional
     Number of components per class, and how EM finds them: ``po.EM(components_per_class=2, tol=1e-4)``. Default:
     ``po.EM()``, one component.
@@ -260,7 +260,7 @@ n_iter_ : int
 unlabelled_weight_ : float
     Weight of a row without label, as given or as chosen.
 transduction_ : ndarray (n,)
-    Labels of the rows of the last `fit`, including inferred ones, if `unlabelled` is not "error" or "ignore".
+    Labels of the rows of the last `fit`, including inferred ones, if labels were missing or may be wrong.
 class_prior_, class_log_prior_, class_count_ : ndarray (C,)
     p(y), log p(y) in nats, and the weight of the training rows of each class.
 n_parameters_, n_features_in_ : int

@@ -18,6 +18,8 @@ from posteriori.cli.predict import named_costs, named_thresholds
 from posteriori.cli.records import CLASSES, NUMBERS, For, refuse_unfit, usual_sentence
 from posteriori.registry import Subject
 
+_MODULES = (".js", ".mjs")  # files that hold the evaluator and the model as one module
+
 
 class ExportLanguage(StrEnum):
     """Languages that a model is exported to."""
@@ -46,10 +48,12 @@ def export(
     density of a number by an AdditiveRegressor, and any column of a joint model, with any cells missing. Its numbers
     are those of Python up to rounding. A graph of ONNX gives the label and p(class | row) of classifiers, and the
     mean and the 90 % interval of a number by an AdditiveRegressor or a KernelRegressor.
+    Written to a file .mjs or .js, evaluator and model are one module: import { model } from "./penguins.mjs".
     For a database: posteriori sql.
 
     Example:
 
+        posteriori export penguins.posteriori --to js -o penguins.mjs
         posteriori export penguins.posteriori --to js -o penguins.json --evaluator posteriori.mjs
         posteriori export penguins.posteriori --to onnx -o penguins.onnx
     """
@@ -67,6 +71,12 @@ def export(
 
     with as_user_errors():
         written = to_javascript(loaded) + "\n"
+    if output is not None and output.suffix in _MODULES:
+        if evaluator is not None:
+            raise UserError(
+                f"{str(output)!r} holds the evaluator too; leave --evaluator out, or write the model as .json"
+            )
+        written = f"{javascript_evaluator()}\nexport const model = load({written.rstrip()});\n"
     if beside is not None:
         with beside.writing() as path:
             write_whole(path, javascript_evaluator().encode())

@@ -77,10 +77,11 @@ def print_expected(facts: Facts) -> None:
 
     out = console()
     out.print(f"{plural(facts['rows'], 'row')} without labels\n")
-    table = new_table("class", "in training", "estimated", "90 % interval")
-    for one in facts["class_shares"]:
-        ends = f"{one['low']:.3f} to {one['high']:.3f}"
-        table.add_row(label_text(one["class"]), f"{one['of_training']:.3f}", f"{one['estimated']:.3f}", ends)
-    print_table(out, table)
+    if not facts["columns_changed"]:
+        table = new_table("class", "in training", "estimated", "90 % interval")
+        for one in facts["class_shares"]:
+            ends = f"{one['low']:.3f} to {one['high']:.3f}"
+            table.add_row(label_text(one["class"]), f"{one['of_training']:.3f}", f"{one['estimated']:.3f}", ends)
+        print_table(out, table)
     for sentence in facts["sentences"]:
         out.print(sentence, soft_wrap=True)

@@ -23,6 +23,7 @@ from posteriori.comparison.models import (
     read_rows,
     rows_for,
     with_all_classes,
+    with_targets,
 )
 from posteriori.comparison.result import text_table
 from posteriori.fitting.rows import read_first_rows
@@ -41,6 +42,7 @@ from posteriori.support.keywords import explain_unknown_keywords
 from posteriori.support.markup import table as html_table
 from posteriori.support.typing import Array
 from posteriori.tables.schema import categorical_column
+from posteriori.user_warnings import each_once
 
 _FEWEST_FOLDS = 3  # of a regressor's own
 
@@ -106,6 +108,7 @@ class CrossValidation:
 
 
 @partial(explain_unknown_keywords, groups={}, wanted=OF_COMPARISONS)
+@each_once()
 def cross_validate(
     models: Any,
     X: Any,
@@ -199,6 +202,10 @@ def cross_validate(
     titled = chosen_models(models, common, X, y)
     is_seed = isinstance(random_state, Integral)
     seed = int(random_state) if is_seed else int(generator(random_state).integers(2**31 - 1))
+    if not all(isinstance(model, GenerativeEstimator) for model in titled.values()):
+        are_of_rows = np.ndim(folds) == 1
+        X, y, sample_weight, groups, each = with_targets(X, y, sample_weight, groups, folds if are_of_rows else None)
+        folds = each if are_of_rows else folds
     if predicts_number(next(iter(titled.values()))):
         own = isinstance(folds, int | np.integer) and folds >= _FEWEST_FOLDS and stratified
         if own and all(map(predicts_density, titled.values())):

@@ -29,6 +29,7 @@ from posteriori.comparison.models import (
     stratified_order,
     training_rows,
     with_all_classes,
+    with_targets,
 )
 from posteriori.comparison.result import Comparison
 from posteriori.model_cost import Work
@@ -111,7 +112,7 @@ def compare(
     Raises
     ------
     ValueError
-        A label is missing, there is one class only, a size or another parameter is out of range, some models predict
+        There is one class only, a size or another parameter is out of range, some models predict
         classes and others numbers, or the fit of a model fails; leave out that model.
     TypeError
         X is not a table, or a model has no `predict_proba` and is no regressor.
@@ -150,6 +151,7 @@ def compare(
         if not isinstance(value, Integral) or not 1 <= value <= _MOST:
             raise ValueError(f"{name} is {value!r}; give a whole number from 1 to {_MOST}")
     of_numbers = predicts_number(next(iter(chosen.values())))
+    X, y = with_targets(X, y)
     rows = read_rows(X, y, categorical_features, keep, dates, text, of_numbers=of_numbers)
     training_sizes = check_sizes(sizes, rows, test_share)
     n_training = training_rows(rows.frame.height, test_share)

@@ -43,7 +43,7 @@ def labels_to_learn(
     ----------
     labels : LabelColumn
     unlabelled : "error", "learn", "ignore" or a label
-        The parameter of the estimator; a label is the code of a missing label.
+        See `Recipe.unlabelled`; a label is the code of a missing label.
     has_parameter : bool
         Whether the estimator has the parameter.
     last : bool
@@ -58,11 +58,8 @@ def labels_to_learn(
             "y is a mask of possible classes, which takes EM over all rows: NaiveBayes, GaussianDiscriminant, "
             "TreeAugmentedNaiveBayes and ChowLiuClassifier learn from it by fit"
         )
-    if unlabelled == "error" or not has_parameter:
-        advice = ', or learn from them by labels=po.Labels(unlabelled="learn")' if has_parameter and last else ""
-        return replace(labels, advice=f"drop or label such rows{advice}")
-    if unlabelled == "ignore":
-        return replace(labels, may_miss=True)
+    if isinstance(unlabelled, str) and unlabelled in ("error", "ignore"):
+        return replace(labels, may_miss=unlabelled == "ignore")
     code = None if unlabelled == "learn" or is_missing(unlabelled) else unlabelled
     if last:
         return replace(labels, code=code, may_miss=True)

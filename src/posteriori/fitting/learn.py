@@ -137,7 +137,7 @@ def _inferred_labels(recipe: Recipe, fitted: Fitted, source: LabelledSource) -> 
     """Return the labels of the training rows, (n,), if the model infers missing or noisy labels."""
     if isinstance(source.table, LazyTable):  # the labels of all rows might not fit into memory; use predict
         return None
-    if recipe.labels.ignores_unlabelled:
+    if recipe.leaves_out_unlabelled():
         return None
     if source.labels is None or not (source.labels.may_miss or recipe.labels.label_noise is not None):
         return None

@@ -87,10 +87,11 @@ class Labels(ParameterGroup):
 
     Parameters
     ----------
-    unlabelled : "error", "learn", "ignore" or label, default "error"
-        How missing labels (NaN, None, null) are handled. "error" raises an error; "learn" infers them by EM; "ignore"
-        leaves their rows out, as weight 0 does. Any other value, such as scikit-learn's −1, is a label of y that marks
-        a missing one, which is inferred in the same way; a code that y does not hold is an error.
+    unlabelled : "learn", "ignore", "error" or label, optional
+        How missing labels (NaN, None, null) are handled. "learn" infers them by EM; "ignore" leaves their rows out, as
+        weight 0 does; "error" raises an error. Any other value, such as scikit-learn's −1, is a label of y that marks a
+        missing one, which is inferred by EM; a code that y does not hold is an error. Default: `fit` of a model that
+        learns by EM infers them, everything else leaves their rows out, and a warning says which.
     unlabelled_weight : float or "held_out", default 1.0
         Weight of a row without label, in [0, 1] (Nigam et al. 2000). If the assumptions of the model do not hold,
         many unlabelled rows can make it worse. "held_out" chooses among 0, 0.01, 0.1, 0.3 and 1 by the
@@ -113,7 +114,7 @@ class Labels(ParameterGroup):
     array([1.71, 1.29])
     """
 
-    unlabelled: Any = "error"
+    unlabelled: Any = None
     unlabelled_weight: Any = 1.0
     label_noise: Any = None
 
@@ -123,23 +124,9 @@ class Labels(ParameterGroup):
         "label_noise": [None, Interval(Real, 0, 1, closed="left"), StrOptions({"learn"}), Mapping, "array-like"],
     }
 
-    @property
-    def may_miss(self) -> bool:
-        """Whether a row without label is no error."""
-        return not (isinstance(self.unlabelled, str) and self.unlabelled == "error")
-
-    @property
-    def ignores_unlabelled(self) -> bool:
-        """Whether rows without label are left out.
-
-        Raises ValueError if they have a weight, too.
-        """
-        ignored = isinstance(self.unlabelled, str) and self.unlabelled == "ignore"
-        if ignored and self.unlabelled_weight != 1.0:
-            raise ValueError(
-                'unlabelled_weight weights rows that unlabelled="ignore" leaves out; leave out one of the two'
-            )
-        return ignored
+    def is_one_of(self, *words: str) -> bool:
+        """Return whether `unlabelled` is one of some words."""
+        return isinstance(self.unlabelled, str) and self.unlabelled in words
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

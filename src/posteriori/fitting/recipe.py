@@ -146,6 +146,26 @@ class Recipe:
         """The parameters on labels."""
         return self.parameters.get("labels") or Labels()
 
+    def unlabelled(self, complete: bool = True) -> Any:
+        """Return how rows without label are handled: as is stated, else by EM if the model takes all rows to it.
+
+        Raises ValueError if rows that are left out have a weight.
+        """
+        stated, is_weighed = self.labels.unlabelled, self.labels.unlabelled_weight != 1.0
+        if stated is None:
+            learns = is_weighed or (self.em is not None and not self.leaves_rows_out)
+            return "learn" if learns and complete else "ignore"
+        if is_weighed and self.labels.is_one_of("ignore"):
+            raise ValueError(
+                'unlabelled_weight weights rows that unlabelled="ignore" leaves out; leave out one of the two'
+            )
+        return stated
+
+    def leaves_out_unlabelled(self, complete: bool = True) -> bool:
+        """Return whether rows without label are left out."""
+        handled = self.unlabelled(complete)
+        return isinstance(handled, str) and handled == "ignore"
+
     @property
     def chooses_weight(self) -> bool:
         """Whether held-out rows choose the weight of rows without label."""
@@ -221,7 +241,7 @@ class Recipe:
             self.prior(target),
             self.limits,
             self._weighed if self.leaves_rows_out else None,
-            self.labels.may_miss,
+            not (self.labels.is_one_of("error") or self.leaves_out_unlabelled()),
             self.feature_weights == "cells",
         )
 

@@ -42,7 +42,7 @@ from posteriori.tables.arrays import ArrayTable
 from posteriori.tables.pandas import PandasTable
 from posteriori.tables.polars import PolarsTable
 from posteriori.tables.schema import categorical_column
-from posteriori.user_warnings import warn
+from posteriori.user_warnings import warn, warn_of_missing_targets
 
 
 def read_first_rows(
@@ -241,8 +241,12 @@ def _assemble(
         raise ValueError(
             "components_per_class and label_noise take EM over all rows, and partial_fit sees each once; use fit"
         )
+    is_ignored = recipe.leaves_out_unlabelled(complete)
+    if options.unlabelled is None and isinstance(labels, LabelColumn):
+        labels = _with_known_gaps(labels, target, weight, learned=not is_ignored)
+        is_ignored &= labels.may_miss
     is_chosen = options.unlabelled_weight == "held_out"  # once the rows are read
-    share = 0.0 if options.ignores_unlabelled else 1.0 if is_chosen else float(options.unlabelled_weight)
+    share = 0.0 if is_ignored else 1.0 if is_chosen else float(options.unlabelled_weight)
     texts = {
         j: counted[position].bags(schema.columns[j]) for j, position in enumerate(positions) if position in counted
     }
@@ -252,9 +256,17 @@ def _assemble(
     return TrainingRows(source, target)
 
 
+def _with_known_gaps(labels: LabelColumn, target: Column, weight: Array | None, learned: bool) -> LabelColumn:
+    """Return labels that may be missing only if some are, and say what becomes of these rows."""
+    without = replace(labels, may_miss=True).components(target, slice(0, labels.table.n_rows)) < 0
+    n_missing = int((without if weight is None else without & (weight > 0)).sum())
+    warn_of_missing_targets(n_missing, len(without), labels.name, learned)
+    return replace(labels, may_miss=bool(without.any()))
+
+
 def _read_labels(recipe: Recipe, y: Any, table: Table, complete: bool) -> LabelColumn | PartialLabels:
     labels = read_teaching_labels(y, table)
-    return labels_to_learn(labels, recipe.labels.unlabelled, recipe.has_labels, complete)
+    return labels_to_learn(labels, recipe.unlabelled(complete), recipe.has_labels, complete)
 
 
 def _extended_schema(

@@ -33,6 +33,7 @@ from posteriori.tables import Column
 from posteriori.version import __version__
 
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./([a-z_]+)\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=\w)", re.MULTILINE)
 
 
 def javascript_evaluator() -> str:
@@ -56,7 +57,8 @@ def javascript_evaluator() -> str:
 def joined(folder: Traversable, first: str, known: str = "") -> str:
     """Return a module and those that it imports from its folder, in the order in which they depend on each other.
 
-    Imports of names that `known` exports, a text of JavaScript that stands before the module, are left out.
+    Imports of names of `known`, a text of JavaScript that stands before the module, are left out. The first module
+    alone has exports.
     """
     texts: dict[str, str] = {}
 
@@ -71,7 +73,8 @@ def joined(folder: Traversable, first: str, known: str = "") -> str:
         for imported in _IMPORT.findall(text):
             visit(imported)
         del texts[name]  # now it comes after what it imports
-        texts[name] = _IMPORT.sub("", text).strip("\n")
+        text = _IMPORT.sub("", text).strip("\n")
+        texts[name] = text if name == first else _EXPORT.sub("", text)
 
     visit(first)
     return "\n\n".join(texts.values()) + "\n"

@@ -82,7 +82,7 @@ class MemberOptions:
 
     common: Mapping[str, Any] = field(default_factory=dict)  # parameters of every estimator
     missing: str = "at_random"  # the parameter of the pool: "informative" for a model of which cells are missing
-    # of the pool: if labels may be missing, members that learn from rows without label do so
+    # of the pool: if it asks for EM over rows without label, members that learn from these do so
     labels: Labels = field(default_factory=Labels)
     # the density that the pool's `distributions` names for columns of numbers and of counts, by their names
     densities: Mapping[str, Any] = field(default_factory=dict)
@@ -127,7 +127,8 @@ class MemberOptions:
         changed: dict[str, Any] = {}
         if self.missing == "informative" and not is_residual(found):  # what gaps tell is in what its trees begin at
             changed["missing"] = self.missing
-        if self.labels.may_miss and found.has_labels and found.feature_weights is None:
+        stated = self.labels.unlabelled is not None and not self.labels.is_one_of("error")
+        if stated and found.has_labels and found.feature_weights is None:
             changed["labels__unlabelled"] = self.labels.unlabelled
         if (self.densities or self.counts) and "distributions" in known:
             own = known["distributions"]

@@ -163,6 +163,13 @@ class LabelColumn:
         listed = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
         raise ValueError(f"Input y contains NaN: the label of row {listed} is missing; {self.advice}")
 
+    def known(self) -> Array:
+        """Return which rows have a label, (n,); the errors are those of `infer` if none has."""
+        column, everything = self.table.column(self.position, categorical=False), slice(0, self.table.n_rows)
+        if column.kind == "continuous" and not column.valueless:
+            return ~np.isnan(self.table.numbers([self.position], [column], everything)[:, 0])
+        return replace(self, may_miss=True).components(self.infer(), everything) >= 0
+
     def allowed(self, rows: slice) -> None:
         """Return None: each label names one class or none, so that no set of classes is needed."""
         del rows

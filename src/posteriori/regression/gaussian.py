@@ -14,14 +14,14 @@ from posteriori.learning.equal_rows import merged_weight
 from posteriori.learning.importance import Importance
 from posteriori.model.predictive import NumberCells, PredictiveDensity
 from posteriori.pool.parameters import Data
-from posteriori.reading import check_weights, read_labels
+from posteriori.reading import read_labels
 from posteriori.regression.held_out import MOST_PREDICTED, HeldOutNumbers
 from posteriori.regression.importance import MOST_KEPT, importance_of, most_rows
 from posteriori.regression.landmarks import Inputs
 from posteriori.regression.least_squares import LeastSquares, Products
 from posteriori.regression.locate import locate
 from posteriori.regression.locations import Locations, Name
-from posteriori.regression.rows import NumberRows, numbers_of, read_number_rows
+from posteriori.regression.rows import NumberRows, learnable_numbers, read_number_rows
 from posteriori.regression.value import FittedNumbers
 from posteriori.sources import LabelledSource
 from posteriori.statistics import ColumnRanges
@@ -182,8 +182,8 @@ def remove(value: FittedGaussian, data: Data) -> FittedGaussian:
 
 def _with_sums(value: FittedGaussian, data: Data, sign: float) -> FittedGaussian:
     found, source = value.found, value.rows.source(data.X, value.recipe.n_jobs)
-    y = numbers_of(read_labels(value.target.name if data.y is None else data.y, source.table))
-    weight = check_weights(data.sample_weight, len(y))
+    labels = read_labels(value.target.name if data.y is None else data.y, source.table)
+    y, weight = learnable_numbers(labels, data.sample_weight)
     weight = np.ones(len(y)) if weight is None else weight
 
     def of_batch(batch: Batch) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema
 from posteriori.tables.arrays import ArrayTable
 from posteriori.tables.batch import joined
+from posteriori.user_warnings import warn_of_missing_targets
 
 _CLASSES = 10  # of the target, over which folds are spread evenly
 _FEWEST = 3  # rows
@@ -115,18 +117,17 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
     Raises
     ------
     ValueError
-        The target holds no numbers, infinity, or one number only; a target is missing; there are fewer than three rows;
+        The target holds no numbers, infinity, or one number only; there are fewer than three rows;
         or as in `NaiveBayes.fit`.
     """
     recipe.check()
     table = read_stated(recipe, data.X, data.y)
     given = read_labels(data.y, table)
     warn_of_labels_among_features(data.y, table)
-    y = numbers_of(given)
+    y, weight = learnable_numbers(given, data.sample_weight)
     name = given.name or "y"
     if len(y) < _FEWEST:
         raise ValueError(f"n_samples={len(y)}: a regressor learns from three rows at least")
-    weight = check_weights(data.sample_weight, len(y))
     counted = y[weight > 0] if weight is not None else y
     if counted.min() == counted.max():
         raise ValueError(f"the target {name!r} is {counted[0]:g} in every row; there is nothing to predict")
@@ -135,7 +136,7 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
             f"the target {name!r} lies between {y.min():g} and {y.max():g}, and squares of its differences overflow or "
             "underflow; multiply it by a power of 10"
         )
-    rows = first_rows(recipe, table, _in_quantiles(given, y, counted), data.sample_weight)
+    rows = first_rows(recipe, table, _in_quantiles(given, y, counted), weight)
     groups = data.groups
     if groups is not None:
         if len(groups) != len(y):
@@ -175,6 +176,19 @@ def _in_quantiles(given: LabelColumn, y: Array, counted: Array) -> LabelColumn:
 def quantile_codes(y: Array, counted: Array) -> Array:
     """Return which of ten quantiles of some targets each target lies in, (n,)."""
     return np.searchsorted(TargetCuts.of(counted, _CLASSES).cuts, y, side="left")
+
+
+def learnable_numbers(labels: LabelColumn, sample_weight: Any) -> tuple[Array, Array | None]:
+    """Return targets to learn from, (n,), and their weights, 0 of a row without target, whose number is another's."""
+    y = numbers_of(labels, may_miss=True)
+    weight, is_missing_target = check_weights(sample_weight, len(y)), np.isnan(y)
+    if not is_missing_target.any():
+        return y, weight
+    if is_missing_target.all():
+        raise ValueError(f"every cell of the target {labels.name or 'y'!r} is missing; a regressor learns from numbers")
+    weight = np.ones(len(y)) if weight is None else weight
+    warn_of_missing_targets(int((is_missing_target & (weight > 0)).sum()), len(y), labels.name)
+    return np.where(is_missing_target, y[~is_missing_target][0], y), np.where(is_missing_target, 0.0, weight)
 
 
 def numbers_of(labels: LabelColumn, *, may_miss: bool = False) -> Array:

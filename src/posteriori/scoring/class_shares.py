@@ -115,7 +115,12 @@ class PriorEstimate:
 
     @property
     def sentences(self) -> list[str]:
-        """The facts, a sentence each."""
+        """The facts, a sentence each: no figure where new rows are less probable than any mix explains."""
+        if self.columns_changed:
+            return [
+                f"The columns changed: in {self.less_probable:.0%} of pairs a new row is less probable than an earlier "
+                "one, which no mix of the classes explains. So the new mix is not known; label some of the rows."
+            ]
         shares = zip(self.classes.tolist(), self.shares, self.standard_error, self.prior, strict=True)
         most = sorted(shares, key=lambda one: -abs(one[1] - one[3]))[:3]
         each = ", ".join(f"{label}: {share:.3f} ± {error:.3f} (was {was:.3f})" for label, share, error, was in most)
@@ -123,12 +128,7 @@ class PriorEstimate:
             found = [f"The mix of classes changed: {each}."]
         else:
             found = [f"Nothing shows that the mix of classes changed (p = {self.p_value:.2f}): {each}."]
-        if self.columns_changed:
-            found.append(
-                f"The columns changed, too: in {self.less_probable:.0%} of pairs a new row is less probable than an "
-                "earlier one, which the mix does not explain. So the estimated mix is no more than a guess."
-            )
-        elif self.columns_changed is not None:
+        if self.columns_changed is not None:
             found.append("Given the mix, new rows are about as probable as earlier ones.")
         return found
 

@@ -67,7 +67,12 @@ class ExpectedPerformance:
 
     @property
     def sentences(self) -> list[str]:
-        """The facts, a sentence each."""
+        """The facts, a sentence each: no figure where the probabilities were not checked on such rows."""
+        if self.can_be_trusted is False:
+            return [
+                f"How many rows it predicts right is not known: in {self.less_probable:.0%} of pairs a new row is less "
+                "probable than an earlier one, and the probabilities were not checked on such rows."
+            ]
         error = self.standard_error
         log_loss = f"the expected log-loss is {self.log_loss:.3f} ± {error['log_loss']:.3f} nats."
         rows, left = "100 rows", float(self.confusion[:, len(self.classes) :].sum() / self.n)
@@ -80,11 +85,6 @@ class ExpectedPerformance:
             found = [f"Of {rows}, it is expected to predict {right}; {log_loss}"]
         if self.cost is not None:
             found.append(f"The expected cost is {self.cost:.4g} ± {error['cost']:.2g} per row.")
-        if self.can_be_trusted is False:
-            found.append(
-                f"Do not trust this: in {self.less_probable:.0%} of pairs a new row is less probable than an earlier "
-                "one, and the probabilities were not checked on such rows."
-            )
         return found
 
     def __str__(self) -> str:

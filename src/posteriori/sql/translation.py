@@ -222,7 +222,7 @@ def require_distinct_names(schema: Schema, dialect: Dialect) -> None:
 def kept_columns(schema: Schema, columns: Sequence[str] | None) -> list[str]:
     """Return the columns of the table that the SELECT hands on."""
     if columns is None:
-        return list(schema.given)
+        return without_unused(schema.given, schema)
     if isinstance(columns, str):
         raise TypeError(f"columns is the string {columns!r}; give a sequence of names, as [{columns!r}]")
     names = list(columns)

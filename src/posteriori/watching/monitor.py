@@ -17,7 +17,7 @@ from posteriori.reading.matching import without_unused
 from posteriori.registry import Subject
 from posteriori.reporting.data import target_of
 from posteriori.reporting.markup import HtmlPage
-from posteriori.support.formatting import listed, plural
+from posteriori.support.formatting import listed, number, plural
 from posteriori.tables import quote
 from posteriori.tables.messages import UnseenCategoryError
 from posteriori.user_warnings import warn
@@ -150,7 +150,7 @@ class Monitor:
         rng = np.random.default_rng([seed, 0])
         levels = self._scores.levels(false_alarms)
         streams = [Stream(*key, Martingale.of(of(rows), rng), levels[key]) for key, of in self._scores.of.items()]
-        self._state = State(seed, false_alarms, tuple(streams), (BatchFacts.of(rows, losses, [0.0] * len(streams)),))
+        self._state = State(seed, false_alarms, tuple(streams), (BatchFacts.of(rows, [0.0] * len(streams)),))
 
     @property
     def n_batches(self) -> int:
@@ -188,16 +188,16 @@ class Monitor:
         """
         rows = _read(self.model, X, y, "the batch")
         before = self._state
-        number = len(before.history)
-        rng = np.random.default_rng([before.seed, number])
+        place = len(before.history)
+        rng = np.random.default_rng([before.seed, place])
         scores = [self._scores.of[one.kind, one.column](rows) for one in before.streams]
-        streams = [one.after(some, number, rng) for one, some in zip(before.streams, scores, strict=True)]
-        facts = BatchFacts.of(rows, rows.losses, [one.evidence.log_e for one in streams])
+        streams = [one.after(some, place, rng) for one, some in zip(before.streams, scores, strict=True)]
+        facts = BatchFacts.of(rows, [one.evidence.log_e for one in streams])
         self._state = replace(before, streams=tuple(streams), history=(*before.history, facts))
         changes = {
             one.name: one.change(past, some, self._scores.categories.get(one.column), self._scores.ranked)
             for past, one, some in zip(before.streams, streams, scores, strict=True)
-            if one.alarm == number
+            if one.alarm == place
         }
         return self._verdict(facts, changes)
 
@@ -208,7 +208,9 @@ class Monitor:
         earlier = [f"{name} (batch {batch})" for name, batch in alarms.items() if name not in changes]
         quiet = f"no new alarm; those of {listed(earlier)} stand" if earlier else "nothing changed"
         labels = f", {facts.n_labelled:,} with labels" if facts.n_labelled and watched else ""
-        first = f"batch {self.n_batches}: {plural(facts.n_rows, 'row')}{labels}; {'alarm' if changes else quiet}"
+        first = (
+            f"batch {self.n_batches}: {plural(facts.n_rows, 'row')}{labels}; {self._alarm(facts) if changes else quiet}"
+        )
         unwatched = "the labels are not watched, because the reference rows have none"
         return BatchVerdict(
             batch=self.n_batches,
@@ -220,6 +222,17 @@ class Monitor:
             columns=tuple(one.column for one in streams if one.column is not None and one.alarm is not None),
             sentences=(first, *changes.values(), *([unwatched] if facts.n_labelled and not watched else [])),
         )
+
+    def _alarm(self, facts: BatchFacts) -> str:
+        """Return what an alarm means for the predictions, where labels tell."""
+        earlier = [one for one in self._state.history[:-1] if one.error is not None]
+        if facts.error is None or not earlier:
+            return "alarm"
+        before = float(np.average([one.error for one in earlier], weights=[one.n_labelled for one in earlier]))
+        if self.model.subject is Subject.NUMBER:
+            return f"alarm: it is now wrong by {number(facts.error, 3)} on average; {number(before, 3)} before"
+        right, right_before = (round(100.0 * (1.0 - error)) for error in (facts.error, before))
+        return f"alarm: of 100 rows it now predicts {right} right; {right_before} before"
 
     def page(self, title: str | None = None) -> HtmlPage:
         """Return the history as a page: the evidence of each stream, batch by batch."""

@@ -31,6 +31,8 @@ class BatchFacts:
         Mean log p(x) in nats; None if the model has none, or it is infinite.
     log_loss : float or None
         Mean −log p(y | x) of the labelled rows in nats; None without labels, or if it is infinite.
+    error : float or None
+        Share of the labelled rows of which another class is predicted; of a number the mean absolute error of E[y | x].
     log_e : tuple of float
         Natural logarithm of the evidence of each stream after the batch.
     """
@@ -39,16 +41,18 @@ class BatchFacts:
     n_labelled: int
     log_density: float | None
     log_loss: float | None
+    error: float | None
     log_e: tuple[float, ...]
 
     @classmethod
-    def of(cls, rows: WatchedRows, log_loss: Array, log_e: list[float]) -> BatchFacts:
-        """Summarise rows; `log_loss` is that of the labelled ones."""
-        return cls(rows.n_rows, len(log_loss), _mean(rows.log_evidence), _mean(log_loss), tuple(log_e))
+    def of(cls, rows: WatchedRows, log_e: list[float]) -> BatchFacts:
+        """Summarise rows."""
+        log_density, log_loss, error = map(_mean, (rows.log_evidence, rows.losses, rows.errors))
+        return cls(rows.n_rows, len(rows.losses), log_density, log_loss, error, tuple(log_e))
 
     def check(self) -> None:
         """Raise ValueError if values that come from a file cannot be."""
-        counts, numbers = (self.n_rows, self.n_labelled), (self.log_density, self.log_loss, *self.log_e)
+        counts, numbers = (self.n_rows, self.n_labelled), (self.log_density, self.log_loss, self.error, *self.log_e)
         require(all(0 <= count < 2**62 for count in counts), "a number of rows cannot be")
         require(
             all(number is None or abs(number) <= LARGEST for number in numbers), "a figure is no number that can be"

@@ -65,6 +65,7 @@ class WatchedRows:
     batch: Batch  # the rows, or a random sample of them
     log_evidence: Array | None  # (n,): log p(x) in nats; None if the model has none
     losses: Array  # −log p(truth | x) in nats of the rows whose class or number is known
+    errors: Array  # of these rows: 1 where another class is predicted, else 0; or |E[y | x] − y|
 
     def __len__(self) -> int:
         return len(self.batch)
@@ -88,8 +89,8 @@ class WatchedRows:
             warnings.simplefilter("ignore", UserWarning)
             batch = joined(list(model._source(X).stream(lambda part: part))).with_schema(model.schema_)
             log_evidence = np.asarray(model.score_samples(X)) if has_evidence(model) else None
-            losses = np.empty(0) if truth is None else _losses(model, X, truth)
-        return cls(n_rows, batch, log_evidence, losses)
+            losses, errors = (np.empty(0), np.empty(0)) if truth is None else _judged(model, X, truth)
+        return cls(n_rows, batch, log_evidence, losses, errors)
 
 
 def has_evidence(model: Any) -> bool:
@@ -107,14 +108,17 @@ def _truth(model: Estimator, y: Any, table: Table) -> Array:
     return components
 
 
-def _losses(model: Any, X: Any, truth: Array) -> Array:
-    """Return −log p(truth | x) of the rows that have one; ∞ if no class can produce the row."""
+def _judged(model: Any, X: Any, truth: Array) -> tuple[Array, Array]:
+    """Return `losses` and `errors` of the rows that have a truth; the loss is ∞ if no class can produce the row."""
     if model.subject is Subject.NUMBER:
-        log_probability, known = model.answer(X).log_prob(truth), ~np.isnan(truth)
+        answer, known = model.answer(X), ~np.isnan(truth)
+        log_probability, errors = answer.log_prob(truth), np.abs(answer.density.mean - truth)
     else:
-        known = truth >= 0
-        log_probability = model.predict_log_proba(X)[np.arange(len(truth)), truth]
-    return np.asarray(np.nan_to_num(-log_probability[known], nan=np.inf, posinf=np.inf, neginf=-np.inf))
+        known, of_classes = truth >= 0, model.predict_log_proba(X)
+        log_probability = of_classes[np.arange(len(truth)), truth]
+        errors = (model.predict(X) != model.classes_[truth]).astype(np.float64)
+    losses = np.nan_to_num(-log_probability[known], nan=np.inf, posinf=np.inf, neginf=-np.inf)
+    return np.asarray(losses), np.asarray(errors[known])
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,13 @@
 //
 // The model file is written by posteriori.javascript.to_javascript(model) or `posteriori export MODEL --to js`.
 
+import { standardError } from "./counting.js";
 import { JointModel } from "./joint.js";
 import { Classifier } from "./model.js";
 import { Network } from "./network.js";
 import { AdditiveRegressor } from "./numbers.js";
+
+export { standardError };
 
 const FORMAT = 1;
 
