@@ -40,7 +40,7 @@ REASONS = {
     "explorer": {
         Subject.ROWS: "a JointModel of the same columns has one",
         "KernelRegressor": "similarities to rows are in no page",
-        "GenerativeRegressor": "similarities to rows are in no page; AdditiveRegressor has one",
+        "GenerativeRegressor": "similarities to rows are in no page; its additive member has one",
     },
     "importance": {Subject.COMPONENT: NO_TARGET, Subject.ROWS: NO_TARGET, Subject.VARIABLES: OF_NETWORKS},
     "held-out scores": {
@@ -80,19 +80,20 @@ REASONS = {
     "files of predictions": {Subject.ROWS: NO_TARGET, Subject.VARIABLES: "marginals gives a table"},
     "expression of polars": {Subject.ROWS: NO_TARGET},
     "graph of ONNX": {
-        Subject.NUMBER: "densities of numbers are in no graph; to_polars scores rows within queries",
         Subject.ROWS: NO_TARGET,
+        "GenerativeRegressor": "leaves of rows are in no graph; its additive member has one",
         **dict.fromkeys((Subject.COLUMNS, Subject.VARIABLES), "any column is asked, in Python and JavaScript"),
     },
     "JavaScript": {
         Subject.ROWS: NO_TARGET,
         "KernelRegressor": "similarities to rows are in no page",
-        "GenerativeRegressor": "similarities to rows are in no page; AdditiveRegressor is written",
+        "GenerativeRegressor": "similarities to rows are in no page; its additive member is written",
     },
     "macros of DuckDB": {
         **dict.fromkeys((Subject.COLUMNS, Subject.VARIABLES), NO_SELECT),
         Subject.ROWS: NO_TARGET,
-        **dict.fromkeys(("KernelRegressor", "GenerativeRegressor"), NO_SELECT),
+        "KernelRegressor": NO_SELECT,
+        "GenerativeRegressor": "leaves of rows are in no SELECT; its additive member has one",
     },
 }
 

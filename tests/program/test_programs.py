@@ -267,7 +267,7 @@ def test_one_class_constant_columns_and_equal_members_agree(model, frame, n_clas
 
 
 def test_what_has_no_graph_names_what_does_the_same():
-    for model in (po.AdditiveRegressor(), po.JointModel(), po.GenerativeImputer()):
+    for model in (po.GenerativeRegressor(), po.JointModel(), po.GenerativeImputer()):
         with pytest.raises(AttributeError, match=r"no method 'to_onnx'; .*po\.to_polars"):
             model.to_onnx()
 

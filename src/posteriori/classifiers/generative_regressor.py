@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from posteriori.classifiers.sum_regressors import AdditiveRegressor
 
 
-_OF_MEMBER = "its additive_member() has it"
+_OF_MEMBER = "its additive_member() has it; po.to_polars(model) scores rows by the whole pool"
 
 
 class Regressor(RegressorMixin, Answering):
@@ -270,6 +270,7 @@ class GenerativeRegressor(Regressor):
     n_jobs: int | None = None
 
     to_sql = Elsewhere(_OF_MEMBER)
+    to_onnx = Elsewhere(_OF_MEMBER)
     scorer = Elsewhere(_OF_MEMBER)
     partial_fit = Elsewhere(SUMS)
     unlearn = Elsewhere(SUMS)

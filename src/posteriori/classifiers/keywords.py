@@ -11,7 +11,10 @@ GIVEN_CELLS = f"{_OTHER_COLUMNS}; net.sample(n, evidence={{column: value}}) draw
 _CLASSES = "for classes use po.GenerativeClassifier"
 PROBABILITIES = f"predict_density(X).probability_between(low, high) has probabilities of ranges; {_CLASSES}"
 SAMPLE = "predict_density(X).sample() draws numbers for rows, po.learn_network(table).sample(n) whole rows"
-TO_ONNX = "classifiers and mixtures have graphs of ONNX; po.to_polars(model) scores rows within queries"
+TO_ONNX = (
+    "classifiers, mixtures, AdditiveRegressor and KernelRegressor have graphs of ONNX; po.to_polars(model) scores rows "
+    "within queries"
+)
 TO_SQL = "AdditiveRegressor has to_sql; posteriori predict writes predictions of files"
 SUMMARY = "posteriori show prints sentences, po.report(model, table, path=…) writes a page"
 SUMS = "AdditiveRegressor and KernelRegressor learn from further rows; or fit again to all rows"

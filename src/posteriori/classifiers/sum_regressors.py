@@ -43,6 +43,45 @@ class SumRegressor(Regressor):
     _features: ClassVar[Name] = "additive"
     score_samples = Elsewhere(DENSITY)
 
+    def to_onnx(self) -> Any:
+        """Return the model as a graph of ONNX, which runtimes of other languages score rows with.
+
+        It is in double precision and of ONNX's own operators (opset 21), and gives the numbers of Python up to
+        rounding, with any cells missing.
+
+        Returns
+        -------
+        onnx.ModelProto
+            An input for each column, as of `NaiveBayes.to_onnx`. The outputs are ``prediction``, (N,), the mean;
+            ``prediction_low`` and ``prediction_high``, the ends of the central 90 % interval; and ``probabilities``,
+            (N, G), of the cells of `predict_density`. A row that `predict` refuses has NaN.
+
+        Raises
+        ------
+        ValueError
+            A column holds text, blocks of words or times of a zone, or has the name of an output.
+        ImportError
+            ndonnx is absent: ``pip install "posteriori[onnx]"``.
+
+        Notes
+        -----
+        Rows with the same missing cells share one solution of linear equations, of its unknown features.
+
+        Examples
+        --------
+        >>> import numpy as np, onnxruntime, posteriori as po
+        >>> x = np.arange(40.0)
+        >>> model = po.AdditiveRegressor().fit(x[:, np.newaxis], 2.0 * x)
+        >>> session = onnxruntime.InferenceSession(model.to_onnx().SerializeToString())
+        >>> prediction, *_ = session.run(None, {"x0": x[:3]})
+        >>> np.allclose(prediction, model.predict(x[:3, np.newaxis]))
+        True
+        """
+        from posteriori.program.onnx import write_numbers  # imported here, because it is rarely needed
+
+        value = self._value
+        return write_numbers(value.schema, value.cells, value.found.student_of_cells)
+
     @property
     def _value(self) -> FittedGaussian:
         return cast(FittedGaussian, super()._value)

@@ -46,7 +46,8 @@ def export(
 
     The evaluator computes p(class | row), log p(row), each factor of the sum, the marginals of a network, the
     density of a number by an AdditiveRegressor, and any column of a joint model, with any cells missing. Its numbers
-    are those of Python up to rounding. A graph of ONNX gives the label and p(class | row) of classifiers.
+    are those of Python up to rounding. A graph of ONNX gives the label and p(class | row) of classifiers, and the
+    mean and the 90 % interval of a number by an AdditiveRegressor or a KernelRegressor.
     Written to a file .mjs or .js, evaluator and model are one module: import { model } from "./penguins.mjs".
     For a database: posteriori sql.
 
@@ -89,7 +90,10 @@ def export(
 def _export_onnx(model: Path, place: Output) -> None:
     from posteriori.support.atomic_write import write_whole
 
-    loaded = load_portable(model, Subject.CLASS, Subject.COMPONENT)
+    loaded = load_portable(model, Subject.CLASS, Subject.NUMBER, Subject.COMPONENT)
+    if not hasattr(loaded, "to_onnx"):
+        name = type(loaded).__name__
+        raise UserError(f"{str(model)!r} holds a {name}, which has no graph of ONNX; fit --model additive or kernel")
     with as_user_errors():
         try:
             graph = loaded.to_onnx()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.support.arrays import Arrays, taken
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.typing import Array
 
@@ -164,18 +165,19 @@ class NumberCells:
         upto, before = self.share_below(high, slice(None)), self.share_below(low, slice(None), strictly=True)
         return np.asarray(np.clip(upto - before, 0.0, 1.0))
 
-    def number_at(self, place: Array, share: Array) -> Array:
+    def number_at(self, place: Arrays, share: Arrays) -> Arrays:
         """Return the smallest number of which a share of its cell is at or below it."""
-        low = self.low[place]
+        xp, low = place.__array_namespace__(), taken(self.low, place)
         if self.step:
-            count = self.count[place]
-            return self._decimals(low + np.clip(np.ceil(share * count) - 1, 0, count - 1) * self.step)
-        return np.asarray(np.minimum(low + np.clip(share, 0, 1) * self.width[place], self.high[place]))
+            count = taken(self.count, place)
+            return self._decimals(low + xp.clip(xp.ceil(share * count) - 1.0, 0.0, count - 1.0) * self.step)
+        return xp.minimum(low + xp.clip(share, 0.0, 1.0) * taken(self.width, place), taken(self.high, place))
 
-    def _decimals(self, y: Array) -> Array:
+    def _decimals(self, y: Arrays) -> Arrays:
         """Return points without their rounding where a step is a part of 1: 0.7, and not 0.4 + 3 · 0.1."""
-        parts = np.rint(1 / self.step)
+        parts = float(np.rint(1 / self.step))
         if abs(parts * self.step - 1) > 1e-12:
             return y
-        exact = np.rint(y * parts) / parts
-        return np.where(np.abs(exact - y) <= self.tolerance * self.step, exact, y)
+        xp = y.__array_namespace__()
+        exact = xp.round(y * parts) / parts
+        return xp.where(xp.abs(exact - y) <= self.tolerance * self.step, exact, y)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from posteriori.model.number_cells import NumberCells
+from posteriori.support.arrays import Arrays, taken
 from posteriori.support.checks import generator, require
 from posteriori.support.typing import Array
 
@@ -94,14 +96,14 @@ class PredictiveDensity:
     @property
     def mean(self) -> Array:
         """E[y | x] in units of y, (n,)."""
-        return self._per_row(lambda p: self.cells.centre[p.argmax(axis=1)] + (p * self._deviations(p)).sum(axis=1))
+        return self._per_row(partial(mean_of, self.cells))
 
     @property
     def variance(self) -> Array:
         """Var[y | x] in squared units of y, (n,): that of the centres of the cells, and the mean within cells."""
 
         def of_block(p: Array) -> Array:
-            deviation = self._deviations(p)
+            deviation = _deviations(self.cells, p)
             squares = (deviation - (p * deviation).sum(axis=1, keepdims=True)) ** 2
             return np.asarray((p * (squares + self.cells.variance)).sum(axis=1))
 
@@ -161,7 +163,8 @@ class PredictiveDensity:
         if wrong.size or level.ndim > 1:
             what = str(wrong.flat[0]) if wrong.size else f"of shape {level.shape}"
             raise ValueError(f"q is {what}; give a number from 0 to 1, or a list of such, such as 0.5 for the median")
-        found = self._per_row(self._quantiles, np.broadcast_to(level.reshape(1, -1), (len(self), level.size)))
+        levels = np.broadcast_to(level.reshape(1, -1), (len(self), level.size))
+        found = self._per_row(partial(quantiles_of, self.cells), levels)
         return found[:, 0] if level.ndim == 0 else found
 
     def interval(self, coverage: float = 0.9) -> Array:
@@ -280,25 +283,7 @@ class PredictiveDensity:
         """
         whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
         require(whole and size > 0, f"size is {size!r}; give the number of draws per row as a whole number above 0")
-        return self._per_row(self._quantiles, generator(random_state).random((len(self), size)))
-
-    def _quantiles(self, p: Array, level: Array) -> Array:
-        """Return the quantiles of the rows of a block, (b, m), at levels (b, m)."""
-        below, upper = _bounds(p)
-        # A level counts as reached by a sum that is less by rounding only: else a quantile leaps over a gap or a point.
-        reached = np.maximum(level * (1 - _ROUNDING), _TINY)
-        place = _first_at_least(upper, reached)
-        below, upper = (np.take_along_axis(bound, place, axis=1) for bound in (below, upper))
-        return self.cells.number_at(place, ((reached if self.cells.step else level) - below) / (upper - below))
-
-    def _deviations(self, p: Array) -> Array:
-        """Return the centre of each cell minus that of the most probable one of each row, (b, G).
-
-        They are differences of numbers, so that an offset of all numbers takes no digits of them.
-        """
-        heaviest = p.argmax(axis=1)
-        low, half = self.cells.low, self.cells.width / 2
-        return np.asarray(low - low[heaviest, np.newaxis] + (half - half[heaviest, np.newaxis]))
+        return self._per_row(partial(quantiles_of, self.cells), generator(random_state).random((len(self), size)))
 
     def _one_per_row(self, y: Any, parameter: str) -> Array:
         """Return numbers that are one for all rows or one per row as (n,)."""
@@ -336,20 +321,52 @@ def _numbers(value: Any, parameter: str) -> Array:
         raise ValueError(f"{parameter} {what}; give numbers") from None
 
 
-def _bounds(p: Array) -> tuple[Array, Array]:
+# Functions of arrays, which NumPy runs and ndonnx records -----------------------------------------------------------
+
+
+def mean_of(cells: NumberCells, p: Arrays) -> Arrays:
+    """Return the mean of each row of probabilities, (b,)."""
+    xp = p.__array_namespace__()
+    return taken(cells.centre, xp.argmax(p, axis=1)) + xp.sum(p * _deviations(cells, p), axis=1)
+
+
+def _deviations(cells: NumberCells, p: Arrays) -> Arrays:
+    """Return the centre of each cell minus that of the most probable one of each row, (b, G).
+
+    They are differences of numbers, so that an offset of all numbers takes no digits of them.
+    """
+    heaviest = p.__array_namespace__().argmax(p, axis=1)
+    low, half = cells.low, cells.width / 2
+    return low - taken(low, heaviest)[:, None] + (half - taken(half, heaviest)[:, None])
+
+
+def quantiles_of(cells: NumberCells, p: Arrays, level: Arrays) -> Arrays:
+    """Return the quantiles of each row of probabilities, (b, m), at levels (b, m)."""
+    xp, (below, upper) = p.__array_namespace__(), _bounds(p)
+    # A level counts as reached by a sum that is less by rounding only: else a quantile leaps over a gap or a point.
+    reached = xp.maximum(level * (1 - _ROUNDING), xp.asarray(_TINY))
+    place = _first_at_least(upper, reached)
+    below, upper = (xp.take_along_axis(bound, place, axis=1) for bound in (below, upper))
+    return cells.number_at(place, ((reached if cells.step else level) - below) / (upper - below))
+
+
+def _bounds(p: Arrays) -> tuple[Arrays, Arrays]:
     """Return P(Y below cell g) and P(Y in cell g or below), both (b, G); the last one is exactly 1."""
-    upper = np.cumsum(p, axis=1)
-    upper /= upper[:, -1:].copy()
-    return np.concatenate([np.zeros_like(upper[:, :1]), upper[:, :-1]], axis=1), upper
+    xp = p.__array_namespace__()
+    upper = xp.cumulative_sum(p, axis=1)
+    upper = upper / upper[:, -1:]
+    return xp.concat([xp.zeros_like(upper[:, :1]), upper[:, :-1]], axis=1), upper
 
 
-def _first_at_least(upper: Array, level: Array) -> Array:
+def _first_at_least(upper: Arrays, level: Arrays) -> Arrays:
     """Return where each row of ascending numbers, (b, G), first reaches each of its levels, (b, m), by halving."""
-    first, last = np.zeros(level.shape, np.int64), np.full(level.shape, upper.shape[1] - 1)
+    xp = upper.__array_namespace__()
+    first = xp.astype(xp.zeros_like(level), xp.int64)
+    last = first + (upper.shape[1] - 1)
     for _ in range(upper.shape[1].bit_length()):
         middle = (first + last) // 2
-        short = np.take_along_axis(upper, middle, axis=1) < level
-        first, last = np.where(short, np.minimum(middle + 1, last), first), np.where(short, last, middle)
+        short = xp.take_along_axis(upper, middle, axis=1) < level
+        first, last = xp.where(short, xp.minimum(middle + 1, last), first), xp.where(short, last, middle)
     return first
 
 

@@ -6,12 +6,13 @@ its own: that of SQL has (`posteriori.sql.expressions`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-Arrays = Any  # an array of NumPy, or one that ndonnx records
+from posteriori.support.arrays import Arrays
+from posteriori.support.factors import Cholesky
 
 
 def log_sum_exp(x: Arrays, axis: int = -1) -> Arrays:
@@ -34,13 +35,6 @@ def log_normalised(x: Arrays) -> Arrays:
     with np.errstate(invalid="ignore"):
         shifted = x - xp.max(x, axis=1, keepdims=True)
     return shifted - log_sum_exp(shifted)[:, None]
-
-
-def taken(table: Arrays, index: Arrays) -> Arrays:
-    """Return the entries of a table, (K, …), at an array of positions of any shape."""
-    xp = index.__array_namespace__()
-    flat = xp.take(xp.asarray(table), xp.reshape(index, (-1,)), axis=0)
-    return xp.reshape(flat, (-1, *index.shape[1:], *table.shape[1:]))
 
 
 def needed_where(mask: Arrays, x: Arrays) -> Arrays:
@@ -78,6 +72,83 @@ def where_rows(mask: Arrays, of_rows: Callable[[Arrays], Arrays], otherwise: Arr
     return xp.where(xp.reshape(mask, (-1, *[1] * (len(otherwise.shape) - 1))), chosen, otherwise)
 
 
+def _operators() -> Any:
+    """Return the operators of ONNX."""
+    import spox.opset.ai.onnx.v21 as onnx
+
+    return onnx
+
+
+def each_pattern(of_rows: Callable[[Arrays, Arrays], Arrays], x: Arrays, mask: Arrays, otherwise: Arrays) -> Arrays:
+    """Return the results (n, m) of a function of the rows (r, d) of x with one pattern (p,) of a mask (n, p).
+
+    The pattern is its second argument. Where no entry is true, its results are those in `otherwise`, which may be
+    overwritten.
+    """
+    if isinstance(x, np.ndarray):
+        for rows in _of_patterns(mask):
+            otherwise[rows] = of_rows(x[rows], mask[rows[0]])
+        return otherwise
+    import ndonnx as ndx
+
+    onnx = _operators()
+    x, mask = (
+        ndx.concat([ndx.sum(ndx.zeros_like(of), axis=0, keepdims=True), of], axis=0)
+        for of in (x, ndx.astype(mask, ndx.int8))
+    )
+    patterns, _, which, _ = onnx.unique(mask.unwrap_spox(), axis=0)
+    count = onnx.gather(onnx.shape(patterns), onnx.const(0))
+
+    def step(turn: Any, more: Any, blocks: Any) -> list[Any]:
+        turn = onnx.squeeze(turn)
+        rows = ndx.nonzero(ndx.asarray(onnx.equal(which, turn)))[0]
+        block = of_rows(ndx.take(x, rows, axis=0), ndx.asarray(onnx.gather(patterns, turn, axis=0)) > 0)
+        return [more, onnx.sequence_insert(blocks, block.unwrap_spox())]
+
+    none = ndx.take(otherwise, ndx.nonzero(ndx.asarray(which) < 0)[0], axis=0)
+    start = onnx.sequence_construct([none.unwrap_spox()])
+    (blocks,) = onnx.loop(count, onnx.const([True]), [start], body=step)
+    place = ndx.argsort(ndx.argsort(ndx.asarray(which)))  # of each row in the blocks
+    return ndx.take(ndx.asarray(onnx.concat_from_sequence(blocks, axis=0)), place[1:], axis=0)
+
+
+def _of_patterns(mask: Arrays) -> Iterator[Arrays]:
+    """Yield the rows of each pattern with an entry."""
+    rows = np.flatnonzero(mask.any(axis=1))
+    if not len(rows):
+        return
+    packed = np.packbits(mask[rows], axis=1)  # one key per row is sorted faster than its entries
+    _, which = np.unique(packed.view(f"V{packed.shape[1]}").ravel(), return_inverse=True)
+    yield from np.split(rows[np.argsort(which, kind="stable")], np.cumsum(np.bincount(which))[:-1])
+
+
+def solver(matrix: Arrays) -> Callable[[Arrays], Arrays]:
+    """Return the function R ↦ S⁻¹ R, (k, m), of a positive definite matrix, (k, k), which may be overwritten."""
+    if isinstance(matrix, np.ndarray):
+        return Cholesky.of(matrix).solve
+    import ndonnx as ndx
+
+    onnx = _operators()
+    count = onnx.gather(onnx.shape(matrix.unwrap_spox()), onnx.const(0))
+    places = onnx.range(onnx.const(0), count, onnx.const(1))
+
+    def step(turn: Any, more: Any, left: Any) -> list[Any]:  # Gauss and Jordan, without pivots
+        turn = onnx.squeeze(turn)
+        row = onnx.gather(left, turn, axis=0)
+        row = onnx.div(row, onnx.gather(row, turn, axis=0))
+        column = onnx.unsqueeze(onnx.gather(left, turn, axis=1), onnx.const([1]))
+        is_row = onnx.unsqueeze(onnx.equal(places, turn), onnx.const([1]))
+        return [more, onnx.where(is_row, row, onnx.sub(left, onnx.mul(column, row)))]
+
+    def solve(right: Arrays) -> Arrays:
+        both = ndx.concat([matrix, right], axis=1).unwrap_spox()
+        (left,) = onnx.loop(count, onnx.const([True]), [both], body=step)
+        first, last = onnx.reshape(count, onnx.const([1])), onnx.const([np.iinfo(np.int64).max])
+        return ndx.asarray(onnx.slice(left, first, last, onnx.const([1])))
+
+    return solve
+
+
 def segment_sums(values: Arrays, segment: Arrays, like: Arrays) -> Arrays:
     """Return the sums of lines, (L, Z), by the number of their segment, (L,), in the shape of `like`, (S, Z)."""
     return _scattered(values, segment, np.zeros_like, "add", like)
@@ -98,10 +169,9 @@ def _scattered(values: Arrays, segment: Arrays, start: Any, how: str, like: Arra
         (np.add if how == "add" else np.maximum).at(result, segment, values)
         return result
     import ndonnx as ndx
-    import spox.opset.ai.onnx.v21 as onnx
 
     first = ndx.full_like(like, 0.0 if how == "add" else -np.inf)
     place = segment[:, None] + ndx.astype(ndx.zeros_like(values), ndx.int64)
     # onnxruntime adds up equal places of ScatterND on several threads, and loses some; not those of ScatterElements.
     of_places = (x.unwrap_spox() for x in (first, place, values))
-    return ndx.asarray(onnx.scatter_elements(*of_places, axis=0, reduction=how))  # type: ignore[attr-defined]
+    return ndx.asarray(_operators().scatter_elements(*of_places, axis=0, reduction=how))

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from posteriori.program.arrays import Arrays
+from posteriori.support.arrays import Arrays
 from posteriori.tables import Batch, Schema
 
 

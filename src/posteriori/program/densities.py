@@ -37,11 +37,12 @@ from posteriori.densities import (
     TreeParameters,
     implements,
 )
-from posteriori.program.arrays import Arrays, as_code, log_sum_exp, taken, where_rows
+from posteriori.program.arrays import as_code, log_sum_exp, where_rows
 from posteriori.program.cells import RowCells
 from posteriori.program.families import of_families
 from posteriori.program.forests import of_forest
 from posteriori.program.trees import of_tree
+from posteriori.support.arrays import Arrays, taken
 from posteriori.tables.bags import LARGEST_COUNT
 
 _SMALLEST = 1e-300  # of a sum of shares whose logarithm is taken

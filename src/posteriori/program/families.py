@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from posteriori.densities import FamilyTables
-from posteriori.program.arrays import Arrays, segment_log_sums, taken, where_rows
+from posteriori.program.arrays import segment_log_sums, where_rows
+from posteriori.support.arrays import Arrays, taken
 
 
 def of_families(codes: Arrays, tables: FamilyTables) -> Arrays:

@@ -8,7 +8,8 @@ import numpy as np
 
 from posteriori.densities import RandomTreesParameters, SummedTreesParameters
 from posteriori.kernels.loops.forests import ARITHMETIC, SUM
-from posteriori.program.arrays import Arrays, log_sum_exp, segment_log_sums, segment_sums
+from posteriori.program.arrays import log_sum_exp, segment_log_sums, segment_sums
+from posteriori.support.arrays import Arrays
 
 Parameters = RandomTreesParameters | SummedTreesParameters
 

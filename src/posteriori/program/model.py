@@ -9,9 +9,10 @@ import numpy as np
 
 from posteriori.model import Extrapolation, GenerativeModel, Pool, Posterior
 from posteriori.model.pool import FLOOR, HALF_DISAGREEMENT
-from posteriori.program.arrays import Arrays, log_normalised, log_sum_exp
+from posteriori.program.arrays import log_normalised, log_sum_exp
 from posteriori.program.cells import RowCells
 from posteriori.program.densities import BlockCells, factors_of
+from posteriori.support.arrays import Arrays
 
 
 def log_posterior(posterior: Posterior, cells: RowCells, names: Sequence[str] = ()) -> Arrays:

@@ -1,21 +1,25 @@
-"""A fitted posterior as an ONNX graph: ndonnx records the functions of arrays that NumPy runs."""
+"""A fitted model as an ONNX graph: ndonnx records the functions of arrays that NumPy runs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
 from posteriori.model import Posterior
+from posteriori.model.predictive import NumberCells, mean_of, quantiles_of
 from posteriori.program.cells import ArrayCells
 from posteriori.program.model import log_posterior
+from posteriori.support.arrays import Arrays
 from posteriori.tables import Column, Schema
 from posteriori.tables.times import WEEKDAYS, DatePart
 from posteriori.version import __version__
 
-_OUTPUTS = ("label", "probabilities")
+_OF_CLASSES = ("label", "probabilities")
+_OF_NUMBERS = ("prediction", "prediction_low", "prediction_high", "probabilities")
+_INTERVAL = np.array([[0.05, 0.95]])
 _MOST_BYTES = 2**31  # of a message of Protocol Buffers
 _NO_TIME, _DAY = -(2**63), 86_400_000_000  # of NumPy, and microseconds
 _EXACT = 2**53  # whole numbers beyond it are not all of double precision
@@ -31,15 +35,51 @@ def write(posterior: Posterior, labels: Sequence[Any], names: Sequence[str]) -> 
     ImportError
         ndonnx is not installed.
     """
+
+    def outputs(cells: ArrayCells) -> list[Arrays]:
+        import ndonnx as ndx
+
+        log_p = log_posterior(posterior, cells, names)
+        undefined = ndx.isnan(log_p[:, 0])
+        fallback = int(posterior.models[0].class_log_prior.argmax())
+        best = ndx.where(undefined, fallback, ndx.argmax(ndx.where(ndx.isnan(log_p), -np.inf, log_p), axis=1))
+        return [ndx.take(ndx.asarray(_labels(labels)), best, axis=0), ndx.exp(log_p)]
+
+    return _graph(posterior.schema, _OF_CLASSES, outputs)
+
+
+def write_numbers(schema: Schema, target: NumberCells, probability: Callable[[ArrayCells], Arrays]) -> Any:
+    """Return the graph of the density of a number, (n, G), NaN in rows that are refused: see `SumRegressor.to_onnx`.
+
+    Raises
+    ------
+    ValueError
+        A column has no form in ONNX.
+    ImportError
+        ndonnx is not installed.
+    """
+
+    def outputs(cells: ArrayCells) -> list[Arrays]:
+        p = probability(cells)
+        refused = cells.xp.isnan(p[:, :1])
+        ends = quantiles_of(target, p, cells.zeros() + _INTERVAL)
+        numbers = cells.xp.concat([mean_of(target, p)[:, None], ends], axis=1)
+        numbers = cells.xp.where(refused, np.nan, numbers)
+        return [*(numbers[:, k] for k in range(3)), p]
+
+    return _graph(schema, _OF_NUMBERS, outputs)
+
+
+def _graph(schema: Schema, names: Sequence[str], outputs: Callable[[ArrayCells], Sequence[Arrays]]) -> Any:
+    """Return a graph with an input for each column, and outputs of these names."""
     try:
-        import ndonnx  # noqa: F401
+        import ndonnx
     except ImportError as error:
         raise ImportError("ONNX needs the packages onnx and ndonnx: pip install 'posteriori[onnx]'") from error
-    schema = posterior.schema
-    read = [column for column in schema.columns if not column.is_ignored]
-    inputs = {column.source: _input(column) for column in read}
+    inputs = {column.source: _input(column, names) for column in schema.columns if not column.is_ignored}
     with _quick_constants():
-        model = _written(posterior, labels, names, inputs, _cells(schema, inputs))
+        model = ndonnx.build(inputs, dict(zip(names, outputs(_cells(schema, inputs)), strict=True)))
+    model.producer_name, model.producer_version = "posteriori", __version__
     if (size := model.ByteSize()) >= _MOST_BYTES:
         raise ValueError(
             f"the graph would have {size / 2**30:.1f} GB, and a file of ONNX has at most 2; fit fewer columns or bins"
@@ -56,21 +96,6 @@ def _quick_constants() -> Any:
     return value_prop_backend(ValuePropBackend.REFERENCE)
 
 
-def _written(
-    posterior: Posterior, labels: Sequence[Any], names: Sequence[str], inputs: dict[str, Any], cells: ArrayCells
-) -> Any:
-    import ndonnx as ndx
-
-    log_p = log_posterior(posterior, cells, names)
-    undefined = ndx.isnan(log_p[:, 0])
-    fallback = int(posterior.models[0].class_log_prior.argmax())
-    best = ndx.where(undefined, fallback, ndx.argmax(ndx.where(ndx.isnan(log_p), -np.inf, log_p), axis=1))
-    outputs = dict(zip(_OUTPUTS, (ndx.take(ndx.asarray(_labels(labels)), best, axis=0), ndx.exp(log_p)), strict=True))
-    model = ndx.build(inputs, outputs)
-    model.producer_name, model.producer_version = "posteriori", __version__
-    return model
-
-
 def _labels(labels: Sequence[Any]) -> Any:
     kinds = {type(label) for label in labels}
     if len(kinds) > 1:
@@ -78,11 +103,11 @@ def _labels(labels: Sequence[Any]) -> Any:
     return np.array(labels)
 
 
-def _input(column: Column) -> Any:
-    """Return the input of a column, (N,): numbers or text."""
+def _input(column: Column, outputs: Sequence[str]) -> Any:
+    """Return the input of a column, (N,), beside outputs of these names: numbers or text."""
     import ndonnx as ndx
 
-    if column.name in ("", *_OUTPUTS):
+    if column.name in ("", *outputs):
         raise ValueError(f"a column is named {column.name!r}, which no input of a graph is; rename it and train again")
     if column.kind == "counts":
         raise ValueError(

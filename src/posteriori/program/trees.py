@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from posteriori.densities import TreeParameters
-from posteriori.program.arrays import Arrays, at_code, log_sum_exp, needed_where, taken, where_rows
+from posteriori.program.arrays import at_code, log_sum_exp, needed_where, where_rows
 from posteriori.program.cells import RowCells
+from posteriori.support.arrays import Arrays, taken
 
 _LOG_TWO_PI = math.log(2.0 * math.pi)
 

@@ -10,6 +10,8 @@ import numpy as np
 
 from posteriori.learning.cut_points import quantile_cuts
 from posteriori.model.blocks import known_cells
+from posteriori.program.cells import ArrayCells, RowCells
+from posteriori.support.arrays import Arrays
 from posteriori.support.checks import LARGEST, check_numbers, check_places, check_share, require
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema
@@ -44,10 +46,16 @@ class NumberFeatures:
         room = _BEYOND * (self.highest - self.lowest)
         return self.lowest - room, self.highest + room
 
-    def of_cells(self, values: Array) -> Array:
+    def of_cells(self, values: Arrays) -> Arrays:
         """Return the line and the steps of cells, (n, 1 + k)."""
-        line = (np.clip(values, *self.reach) - self.centre) / self.scale
-        return np.column_stack([line, values[:, np.newaxis] >= self.cuts])
+        xp = values.__array_namespace__()
+        line = (xp.clip(values, *self.reach) - self.centre) / self.scale
+        return xp.concat([line[:, None], xp.astype(values[:, None] >= self.cuts, xp.float64)], axis=1)
+
+    def of_rows(self, cells: RowCells) -> Arrays:
+        """Return the same of rows about their means; 0 where the cell is unknown."""
+        values = cells.number(self.column)
+        return cells.xp.where(cells.xp.isnan(values)[:, None], 0.0, self.of_cells(values) - self.usual)
 
 
 @dataclass(frozen=True)
@@ -59,6 +67,11 @@ class CategoryFeatures:
     codes: Array  # (k,): which have an indicator
     usual: Array  # (k,): their shares in the training rows
 
+    def of_rows(self, cells: RowCells) -> Arrays:
+        """Return the indicators of rows about their means, (n, k); 0 where the cell is unknown."""
+        xp, codes = cells.xp, cells.code(self.column)[:, None]
+        return xp.where(codes == 0, 0.0, xp.astype(codes == self.codes, xp.float64) - self.usual)
+
 
 @dataclass(frozen=True)
 class Gap:
@@ -68,12 +81,6 @@ class Gap:
     place: int  # its position among the numbers, or the codes, of a batch
     is_number: bool
     share: float  # of the training rows
-
-    def is_missing(self, batch: Batch) -> Array:
-        """Return which rows lack the cell, (n,)."""
-        return (
-            np.isnan(batch.numbers.values[:, self.place]) if self.is_number else batch.codes.values[:, self.place] == 0
-        )
 
 
 @dataclass(frozen=True)
@@ -105,7 +112,7 @@ class Features:
             numbers,
             categories,
             gaps,
-            int(_missing(gaps, batch)[weight > 0].sum(axis=1).max(initial=0)),
+            int(_missing(gaps, ArrayCells.of(batch))[weight > 0].max(initial=0)),
             np.array(columns + [one.column for one in gaps], np.int64),
             np.array(kinds, np.int64),
         )
@@ -142,6 +149,10 @@ class Features:
     def __len__(self) -> int:
         return len(self.columns)
 
+    @property
+    def _of_columns(self) -> tuple[NumberFeatures | CategoryFeatures, ...]:
+        return *self.numbers, *self.categories
+
     @cached_property
     def parts_of_numbers(self) -> list[tuple[slice, slice]]:
         """Where the line and the steps of each column of numbers are."""
@@ -163,34 +174,33 @@ class Features:
 
     def of_rows(self, batch: Batch) -> Array:
         """Return the features of rows, (n, p); 0, the mean, where the cell is unknown."""
-        out = np.empty((len(batch), len(self)))
-        for one, (line, steps) in zip(self.numbers, self.parts_of_numbers, strict=True):
-            values = _cells(batch, one)
-            found = one.of_cells(values) - one.usual
-            found[np.isnan(values)] = 0.0
-            out[:, line.start : steps.stop] = found
-        for of, part in zip(self.categories, self.parts_of_categories, strict=True):
-            codes = batch.codes.values[:, of.place].astype(np.int64)
-            out[:, part] = (codes[:, np.newaxis] == of.codes) - of.usual
-            out[codes == 0, part] = 0.0
-        marks = _missing(self.gaps, batch) - np.array([gap.share for gap in self.gaps])
-        out[:, len(self) - len(self.gaps) :] = np.where(self._has_unknown_marks(batch)[:, np.newaxis], 0.0, marks)
-        return out
+        return np.asarray(self.of_cells(ArrayCells.of(batch), known_cells(batch).any(axis=1)))
 
     def unknown(self, batch: Batch) -> Array:
         """Return which features of rows are unknown, (n, p): those of missing cells, and marks of too many gaps."""
-        out = np.zeros((len(batch), len(self)), np.bool_)
-        for one, (line, steps) in zip(self.numbers, self.parts_of_numbers, strict=True):
-            out[:, line.start : steps.stop] = np.isnan(_cells(batch, one))[:, np.newaxis]
-        for of, part in zip(self.categories, self.parts_of_categories, strict=True):
-            out[:, part] = (batch.codes.values[:, of.place] == 0)[:, np.newaxis]
-        out[:, len(self) - len(self.gaps) :] = self._has_unknown_marks(batch)[:, np.newaxis]
-        return out
+        return np.asarray(self.unknown_in(ArrayCells.of(batch), known_cells(batch).any(axis=1)))
 
-    def _has_unknown_marks(self, batch: Batch) -> Array:
+    def of_cells(self, cells: RowCells, known: Arrays) -> Arrays:
+        """Return the features of rows as arrays of any namespace; `known` are the rows with any known cell, (n,)."""
+        xp = cells.xp
+        parts = [one.of_rows(cells) for one in self._of_columns]
+        if self.gaps:
+            missing = xp.stack([~cells.known(gap.column) for gap in self.gaps], axis=1)
+            marks = xp.astype(missing, xp.float64) - np.array([gap.share for gap in self.gaps])
+            parts.append(xp.where(self._has_unknown_marks(cells, known)[:, None], 0.0, marks))
+        return xp.concat([cells.zeros()[:, :0], *parts], axis=1)
+
+    def unknown_in(self, cells: RowCells, known: Arrays) -> Arrays:
+        """Return which features of the same rows are unknown."""
+        each = [~cells.known(one.column) for one in self._of_columns]
+        each.append(self._has_unknown_marks(cells, known))
+        widths = [1 + len(one.cuts) for one in self.numbers] + [len(of.codes) for of in self.categories]
+        owner = np.repeat(np.arange(len(each)), [*widths, len(self.gaps)])
+        return cells.xp.take(cells.xp.stack(each, axis=1), cells.xp.asarray(owner), axis=1)
+
+    def _has_unknown_marks(self, cells: RowCells, known: Arrays) -> Arrays:
         """Return in which rows the marks of gaps are unknown, (n,)."""
-        too_many = _missing(self.gaps, batch).sum(axis=1) > self.most_gaps
-        return np.asarray(too_many | ~known_cells(batch).any(axis=1))
+        return ~known if not self.gaps else (_missing(self.gaps, cells) > self.most_gaps) | ~known
 
     @cached_property
     def unit(self) -> Array:
@@ -204,13 +214,11 @@ class Features:
         return unit
 
 
-def _missing(gaps: tuple[Gap, ...], batch: Batch) -> Array:
-    """Return which cells of the columns with a mark are missing, (n, g)."""
-    return np.array([gap.is_missing(batch) for gap in gaps], np.bool_).reshape(len(gaps), len(batch)).T
-
-
-def _cells(batch: Batch, one: NumberFeatures) -> Array:
-    return np.asarray(batch.numbers.values[:, one.place], np.float64)
+def _missing(gaps: tuple[Gap, ...], cells: RowCells) -> Arrays:
+    """Return how many cells of the columns with a mark are missing, (n,)."""
+    xp = cells.xp
+    each = [xp.astype(~cells.known(gap.column), xp.int64) for gap in gaps]
+    return sum(each, start=xp.astype(cells.zeros()[:, 0], xp.int64))
 
 
 def _features_of_numbers(schema: Schema, batch: Batch, weight: Array) -> tuple[NumberFeatures, ...]:
@@ -256,10 +264,9 @@ def _features_of_categories(schema: Schema, batch: Batch, weight: Array) -> tupl
 def _marks(schema: Schema, batch: Batch, weight: Array) -> tuple[Gap, ...]:
     places = [(True, j, place) for place, j in enumerate(schema.of_kind("continuous"))]
     places += [(False, j, schema.coded.index(j)) for j in schema.of_kind("categorical")]
-    found = []
+    found, cells = [], ArrayCells.of(batch)
     for is_number, j, place in places:
-        gap = Gap(j, place, is_number, 0.0)
-        share = float(weight @ gap.is_missing(batch) / weight.sum())
+        share = float(weight @ ~cells.known(j) / weight.sum())
         if _LEAST_GAPS <= share < 1.0:
-            found.append(replace(gap, share=share))
+            found.append(Gap(j, place, is_number, share))
     return tuple(found)

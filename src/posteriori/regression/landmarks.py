@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -9,51 +10,52 @@ from typing import ClassVar
 import numpy as np
 
 from posteriori.regression.features import Features
+from posteriori.support.arrays import Arrays
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.factors import Cholesky
 from posteriori.support.typing import Array
 
-_ROOT3 = np.sqrt(3.0)
+_ROOT3 = math.sqrt(3.0)
 _FARTHEST = 3.0  # standard deviations, beyond which a number is no farther from others
 _MOST_INPUT, _MOST_WEIGHT = 1e6, 1e100  # in a file, so that distances are finite
 _SAME = 1e-10  # the squared distance of inputs of one row, which are rounded
 _JITTER = 1e-6  # on the diagonal, so that equal landmarks do no harm
 
 
-def matern(distance: Array) -> Array:
+def matern(distance: Arrays) -> Arrays:
     r"""Return the Matérn covariance of smoothness 3/2, (1 + √3 r)·exp(−√3 r), of squared distances r²."""
-    r = _ROOT3 * np.sqrt(distance)
-    return np.asarray((1.0 + r) * np.exp(-r))
+    xp = distance.__array_namespace__()
+    r = _ROOT3 * xp.sqrt(distance)
+    return (1.0 + r) * xp.exp(-r)
 
 
-def squared_distances(a: Array, b: Array, weight: Array) -> Array:
-    """Return Σ_j w_j (a_j − b_j)², (n, m), of rows a (n, q) and b (m, q)."""
-    a, b = a * np.sqrt(weight), b * np.sqrt(weight)
-    found = (a**2).sum(axis=1)[:, np.newaxis] + (b**2).sum(axis=1) - 2.0 * a @ b.T
-    return np.asarray(np.maximum(found, 0.0))
+def squared_distances(a: Array, b: Arrays, weight: Array) -> Arrays:
+    """Return Σ_j w_j (a_j − b_j)², (n, m), of rows a (n, q) and b (m, q), which ndonnx may record."""
+    xp, a, b = b.__array_namespace__(), a * np.sqrt(weight), b * np.sqrt(weight)
+    found = (a**2).sum(axis=1)[:, np.newaxis] + xp.sum(b**2, axis=1) - xp.asarray(2.0 * a) @ b.T
+    return xp.maximum(found, xp.asarray(0.0))
 
 
 @dataclass(frozen=True)
 class Inputs:
     """The inputs of distances between rows: numbers and their ranks, indicators of categories, and marks of gaps."""
 
-    values: Array  # (n, q)
+    values: Arrays  # (n, q)
     group: Array  # (q,): inputs of one group have one weight
 
     @classmethod
-    def of(cls, features: Features, values: Array) -> Inputs:
+    def of(cls, features: Features, values: Arrays) -> Inputs:
         """Return the inputs of rows from their features (n, p), of which none is unknown."""
-        parts, groups = [], []
+        parts, xp = [], values.__array_namespace__()
         for lines, steps in features.parts_of_numbers:
             width = steps.stop - steps.start
-            rank = values[:, steps].sum(axis=1) * (np.sqrt(12.0) / (width + 1))
-            parts += [np.clip(values[:, lines], -_FARTHEST, _FARTHEST), rank[:, np.newaxis]]
-        for one in (*features.parts_of_categories, *features.parts_of_gaps):
-            parts.append(values[:, one])
-        for g, part in enumerate(parts):
-            groups += [g] * part.shape[1]
-        joined = np.concatenate(parts, axis=1) if parts else np.empty((len(values), 0))
-        return cls(joined, np.array(groups, np.int64))
+            rank = xp.sum(values[:, steps], axis=1) * (math.sqrt(12.0) / (width + 1))
+            parts += [xp.clip(values[:, lines], -_FARTHEST, _FARTHEST), rank[:, None]]
+        others = [*features.parts_of_categories, *features.parts_of_gaps]
+        parts += [values[:, one] for one in others]
+        widths = [1, 1] * len(features.numbers) + [one.stop - one.start for one in others]
+        joined = xp.concat(parts, axis=1) if parts else values[:, :0]
+        return cls(joined, np.repeat(np.arange(len(widths)), widths))
 
     @property
     def n_groups(self) -> int:
@@ -108,7 +110,7 @@ class Landmarks:
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def of_rows(self, inputs: Array) -> Array:
+    def of_rows(self, inputs: Arrays) -> Arrays:
         """Return the features of rows, (n, m), from their inputs (n, q)."""
         covariance = matern(squared_distances(self.inputs, inputs, self.weight))
         return self._factor.half_solve(covariance).T

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
+from posteriori.program.arrays import each_pattern, solver
+from posteriori.support.arrays import Arrays
 from posteriori.support.checks import check_numbers, require
 from posteriori.support.factors import Cholesky
 from posteriori.support.typing import Array
@@ -215,14 +216,15 @@ class LeastSquares:
         least = np.finfo(np.float64).eps * max(total, 1.0)
         return float(max(left, least) / self.degrees)
 
-    def predict(self, features: Array) -> Array:
+    def predict(self, features: Arrays) -> Arrays:
         """Return the mean of the targets of rows, (n, k)."""
-        return np.asarray((features - self.mean) @ self.coefficients + self.target_mean)
+        xp = features.__array_namespace__()
+        return (features - self.mean) @ xp.asarray(self.coefficients) + self.target_mean
 
-    def leverages(self, features: Array, weight: Array) -> Array:
+    def leverages(self, features: Arrays, weight: Array | float = 1.0) -> Arrays:
         """Return by how much the prediction of each training row changes with its own target, (n,), in [0, 1)."""
         half = self._factor.half_solve((features - self.mean).T)
-        return np.asarray(weight * ((half**2).sum(axis=0) + 1.0 / self.products.weight))
+        return weight * (features.__array_namespace__().sum(half**2, axis=0) + 1.0 / self.products.weight)
 
     def leave_one_out(self, features: Array, targets: Array, weight: Array) -> Array:
         r"""Return the prediction of each training row by the least squares of all others, (n, k).
@@ -236,27 +238,34 @@ class LeastSquares:
         residual = targets - self.predict(features)
         return np.asarray(targets - residual / (1.0 - self.leverages(features, weight))[:, np.newaxis])
 
-    def filled(self, features: Array, unknown: Array, of: LeastSquares | None = None) -> tuple[Array, Array]:
+    def filled(self, features: Arrays, unknown: Arrays, of: LeastSquares | None = None) -> tuple[Arrays, Arrays]:
         """Return features with the expectations of the unknown ones, and the variance of each target by them, (n, k).
 
         Parameters
         ----------
         features : ndarray (n, p)
         unknown : ndarray (n, p)
-            Which features are unknown.
+            Which features are unknown. Rows in which the same ones are share their factor of the inverse.
         of : LeastSquares, optional
             Whose targets, if they are others: of the same features.
         """
-        coefficients = self.coefficients if of is None else of.coefficients
-        filled, variance = features.copy(), np.zeros((len(features), coefficients.shape[1]))
-        for rows, u, o in _patterns(unknown):
-            factor = Cholesky.of(self.inverse[np.ix_(u, u)])
-            deviation = (features[np.ix_(rows, o)] - self.mean[o]) @ self.inverse[np.ix_(o, u)]
-            filled[np.ix_(rows, u)] = self.mean[u] - factor.solve(deviation.T).T
-            beta = coefficients[u]
-            spread = (beta * factor.solve(beta)).sum(axis=0)
-            variance[rows] = spread / self.products.weight
-        return filled, variance
+        xp, p = features.__array_namespace__(), len(self.mean)
+        coefficients = (self if of is None else of).coefficients
+        mean, inverse, beta = (xp.asarray(array) for array in (self.mean, self.inverse, coefficients))
+
+        def of_rows(rows: Arrays, pattern: Arrays) -> Arrays:
+            u, o = xp.nonzero(pattern)[0], xp.nonzero(~pattern)[0]
+            lines, known, beta_u = xp.take(inverse, u, axis=1), xp.take(rows, o, axis=1), xp.take(beta, u, axis=0)
+            solve = solver(xp.take(lines, u, axis=0))
+            deviation = (known - xp.take(mean, o, axis=0)) @ xp.take(lines, o, axis=0)
+            expected = xp.take(mean, u, axis=0) - solve(deviation.T).T
+            spread = xp.sum(beta_u * solve(beta_u), axis=0) / self.products.weight
+            whole = xp.take(xp.concat([known, expected], axis=1), xp.argsort(xp.concat([o, u], axis=0)), axis=1)
+            return xp.concat([whole, xp.zeros_like(rows[:, :1]) + spread], axis=1)
+
+        none = xp.zeros_like(features[:, :1]) + np.zeros(coefficients.shape[1])
+        filled = each_pattern(of_rows, features, unknown, xp.concat([features, none], axis=1))
+        return filled[:, :p], filled[:, p:]
 
 
 def positive(matrix: Array) -> Array:
@@ -266,16 +275,3 @@ def positive(matrix: Array) -> Array:
         return matrix
     kept = np.maximum(value, 0.0)
     return np.asarray((vector * (kept * (value.sum() / kept.sum()))) @ vector.T)
-
-
-def _patterns(unknown: Array) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield rows of which the same features are unknown, with the unknown and the known features."""
-    rows = np.flatnonzero(unknown.any(axis=1))
-    if not len(rows):
-        return
-    packed = np.packbits(unknown[rows], axis=1)  # one key per row is sorted faster than its features
-    _, which = np.unique(packed.view(f"V{packed.shape[1]}").ravel(), return_inverse=True)
-    groups = np.split(rows[np.argsort(which, kind="stable")], np.cumsum(np.bincount(which))[:-1])
-    for of in groups:
-        pattern = unknown[of[0]]
-        yield of, np.flatnonzero(pattern), np.flatnonzero(~pattern)

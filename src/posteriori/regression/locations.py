@@ -10,10 +10,12 @@ import numpy as np
 
 from posteriori.model.blocks import known_cells
 from posteriori.model.predictive import NumberCells
+from posteriori.program.cells import RowCells
 from posteriori.regression.features import Features
 from posteriori.regression.landmarks import Inputs, Landmarks
 from posteriori.regression.least_squares import LeastSquares, Products
 from posteriori.regression.scales import Scale
+from posteriori.support.arrays import Arrays
 from posteriori.support.checks import check_equal, check_numbers, require
 from posteriori.support.factors import student_cdf
 from posteriori.support.typing import Array
@@ -53,8 +55,14 @@ class Design:
         variance = np.zeros(len(batch))
         if filler is not None and unknown.any():
             values, of_targets = filler.filled(values, unknown, additive)
-            variance = of_targets[:, 0]
+            values, variance = np.ascontiguousarray(values), of_targets[:, 0]
         return values, variance
+
+    def of_cells(self, cells: RowCells, known: Arrays, additive: LeastSquares) -> tuple[Arrays, Arrays]:
+        """Return the same as `of_rows` as arrays of any namespace; `known` are the rows with any known cell, (n,)."""
+        unknown = self.features.unknown_in(cells, known) & known[:, None]
+        values, variance = (self.filler or additive).filled(self.features.of_cells(cells, known), unknown, additive)
+        return self.joined(values), variance[:, 0]
 
     def products(self, batch: Batch, targets: Array, weight: Array, additive: LeastSquares | None = None) -> Products:
         """Return the sums of products of rows with these targets, (n, k), on their scale.
@@ -71,11 +79,12 @@ class Design:
         """The number of features of a row."""
         return len(self.features) + (0 if self.landmarks is None else len(self.landmarks))
 
-    def joined(self, values: Array) -> Array:
+    def joined(self, values: Arrays) -> Arrays:
         """Return the features of single columns with the similarities to landmarks beside them."""
         if self.landmarks is None:
             return values
-        return np.concatenate([values, self.landmarks.of_rows(Inputs.of(self.features, values).values)], axis=1)
+        similarities = self.landmarks.of_rows(Inputs.of(self.features, values).values)
+        return values.__array_namespace__().concat([values, similarities], axis=1)
 
 
 @dataclass(frozen=True)
@@ -124,48 +133,64 @@ class Locations:
         return np.stack(each, axis=1), np.sqrt(variance)
 
     def student_probability(self, batch: Batch) -> Array:
-        """Return the probability of each cell, (n, G), by the one location with a density of Student's t around it.
+        """Return the probability of each cell, (n, G), by the one location with a density of Student's t around it."""
+        values, unknown = self.design.of_rows(batch, self.additive)
+        return np.asarray(self._student(values, unknown, known_cells(batch).any(axis=1)))
+
+    def student_of_cells(self, cells: RowCells) -> Arrays:
+        """Return the same of rows as arrays of any namespace; NaN in a row that is refused."""
+        assert self.additive is not None
+        kinds = (cells.schema.of_kind(kind) for kind in ("continuous", "categorical"))
+        each = [cells.known(j) for columns in kinds for j in columns]
+        known = cells.xp.any(cells.xp.stack(each, axis=1), axis=1)
+        probability = self._student(*self.design.of_cells(cells, known, self.additive), known)
+        for rows in cells.refused:
+            probability = cells.xp.where(rows[:, None], np.nan, probability)
+        return probability
+
+    def _student(self, values: Arrays, unknown: Arrays, known: Arrays) -> Arrays:
+        """Return the same by features, the variance by unknown cells, and whether any cell is known.
 
         Where no cell of a row is known, it is that of all rows: the mean on a scale is not the mean.
         """
-        (squares,), additive = self.squares, self.additive
+        (squares,), additive, xp = self.squares, self.additive, values.__array_namespace__()
         assert additive is not None
-        values, unknown = self.design.of_rows(batch, additive)
-        variance = squares.noise * (1.0 + squares.leverages(values, np.ones(len(values)))) + unknown
-        if additive is not squares and unknown.any():
+        variance = squares.noise * (1.0 + squares.leverages(values)) + unknown
+        if additive is not squares:
             # What a similarity to landmarks loses by unknown cells is no less than a sum of columns leaves.
-            variance = np.where(unknown > 0, np.maximum(variance, additive.noise + unknown), variance)
-        spread = np.sqrt(variance)[:, np.newaxis]
-        found = self.student_around(squares.predict(values), spread, squares.degrees)
-        return np.where(known_cells(batch).any(axis=1, keepdims=True), found, self.share / self.share.sum())
+            variance = xp.where(unknown > 0.0, xp.maximum(variance, additive.noise + unknown), variance)
+        around = self.student_around(squares.predict(values), xp.sqrt(variance)[:, None], squares.degrees)
+        return xp.where(known[:, None], around, xp.asarray(self.share / self.share.sum()))
 
-    def student_around(self, location: Array, spread: Array, degrees: float) -> Array:
+    def student_around(self, location: Arrays, spread: Arrays, degrees: float) -> Arrays:
         """Return the probability of each cell, (n, G), by the locations and scales, (n, 1), of densities of t."""
-        below = student_cdf((self.edges[1:-1] - location) / spread, degrees)
-        density = np.diff(below, axis=1, prepend=0.0, append=1.0)
-        of_atoms = np.broadcast_to(self.share[self.atoms], (len(location), int(self.atoms.sum())))
-        return self.with_floor(self.with_atoms(density, of_atoms))
+        xp = location.__array_namespace__()
+        inner = student_cdf((self.edges[1:-1] - location) / spread, degrees)
+        below = xp.concat([xp.zeros_like(location), inner, xp.ones_like(location)], axis=1)
+        of_atoms = self.share[self.atoms][np.newaxis]
+        return self.with_floor(self.with_atoms(below[:, 1:] - below[:, :-1], of_atoms))
 
-    def with_atoms(self, probability: Array, of_atoms: Array) -> Array:
+    def with_atoms(self, probability: Arrays, of_atoms: Array) -> Arrays:
         """Return probabilities of cells, (n, G), in which the atoms have given ones, and the others the rest."""
         if not self.atoms.any():
             return probability
-        found = np.where(self.atoms, 0.0, probability)
-        others = np.maximum(found.sum(axis=1), np.finfo(np.float64).tiny)
-        found *= (np.maximum(1.0 - of_atoms.sum(axis=1), 0.0) / others)[:, np.newaxis]
-        found[:, self.atoms] = of_atoms
-        return found
+        xp, stated = probability.__array_namespace__(), np.zeros((len(of_atoms), len(self.atoms)))
+        stated[:, self.atoms] = of_atoms
+        atoms, rest = xp.asarray(self.atoms), np.maximum(1.0 - of_atoms.sum(axis=1), 0.0)
+        free = xp.where(atoms, 0.0, probability)
+        others = xp.maximum(xp.sum(free, axis=1), xp.asarray(np.finfo(np.float64).tiny))
+        return xp.where(atoms, xp.asarray(stated), free * (rest / others)[:, None])
 
     @cached_property
     def floor(self) -> tuple[float, Array]:
         """The weight of the distribution of all rows, and its probability of each cell, blurred and positive, (G,)."""
         return _FLOOR, np.asarray(np.maximum(self.share @ blur(self.atoms, _BLUR), np.finfo(np.float64).tiny))
 
-    def with_floor(self, probability: Array) -> Array:
+    def with_floor(self, probability: Arrays) -> Arrays:
         """Return probabilities of cells mixed with a little of that of all rows, so that no cell is impossible."""
         weight, of_all = self.floor
         found = (1.0 - weight) * probability + weight * of_all
-        return np.asarray(found / found.sum(axis=1, keepdims=True))
+        return found / found.__array_namespace__().sum(found, axis=1, keepdims=True)
 
     def products(self, batch: Batch, y: Array, weight: Array) -> Products:
         """Return the sums of products of rows with these targets and weights."""

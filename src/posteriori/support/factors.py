@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from posteriori.support.arrays import Arrays, erfc
 from posteriori.support.typing import Array
 
 _ROOT2 = math.sqrt(2.0)
@@ -44,11 +45,11 @@ class Cholesky:
             return np.asarray(self.inverse.T @ (self.inverse @ right))
         return np.asarray(cho_solve((self.lower, True), right, check_finite=False))
 
-    def half_solve(self, right: Array) -> Array:
-        """Return L⁻¹ times a matrix."""
-        solve_triangular = _loaded("scipy.linalg", "solve_triangular")
-        if solve_triangular is None:
-            return np.asarray(self.inverse @ right)  # NumPy has no solver of triangles
+    def half_solve(self, right: Arrays) -> Arrays:
+        """Return L⁻¹ times a matrix, which ndonnx may record."""
+        solve_triangular = _loaded("scipy.linalg", "solve_triangular") if isinstance(right, np.ndarray) else None
+        if solve_triangular is None:  # NumPy and ONNX have no solver of triangles
+            return right.__array_namespace__().asarray(self.inverse) @ right
         return np.asarray(solve_triangular(self.lower, right, lower=True, check_finite=False))
 
     @cached_property
@@ -60,7 +61,7 @@ class Cholesky:
         return np.tril(dtrtri(self.lower, lower=1)[0])
 
 
-def student_cdf(t: Array, degrees: float) -> Array:
+def student_cdf(t: Arrays, degrees: float) -> Arrays:
     r"""Return the probability of Student's t up to t, by Wallace's normal deviate.
 
     .. math:: z = \frac{8\nu + 1}{8\nu + 3}\, \mathrm{sign}(t) \sqrt{\nu \log(1 + t^2 / \nu)}
@@ -72,8 +73,9 @@ def student_cdf(t: Array, degrees: float) -> Array:
     Wallace, Bounds on normal approximations to Student's and the chi-square distributions, Annals of Mathematical
     Statistics 30 (1959).
     """
-    deviate = np.sqrt(degrees * np.log1p(t**2 / degrees))
-    return normal_cdf(np.copysign((8.0 * degrees + 1.0) / (8.0 * degrees + 3.0) * deviate, t))
+    xp = t.__array_namespace__()
+    deviate = xp.sqrt(degrees * xp.log1p(t**2 / degrees))
+    return normal_cdf((8.0 * degrees + 1.0) / (8.0 * degrees + 3.0) * deviate * xp.sign(t))
 
 
 def student_to_normal(degrees: float, z: float = 1.6448536269514722) -> float:
@@ -82,10 +84,7 @@ def student_to_normal(degrees: float, z: float = 1.6448536269514722) -> float:
     return float(np.sqrt(degrees * np.expm1(deviate**2 / degrees))) / z
 
 
-def normal_cdf(z: Array) -> Array:
-    """Return the probability of standard normal numbers up to z."""
-    ndtr = _loaded("scipy.special", "ndtr")
-    if ndtr is not None:
-        return np.asarray(ndtr(z))
-    found = [0.5 * math.erfc(-one / _ROOT2) for one in z.ravel().tolist()]
-    return np.array(found).reshape(z.shape)
+def normal_cdf(z: Arrays) -> Arrays:
+    """Return the probability of standard normal numbers up to z, also of arrays that ndonnx records."""
+    ndtr = _loaded("scipy.special", "ndtr") if isinstance(z, np.ndarray) else None
+    return 0.5 * erfc(z / -_ROOT2) if ndtr is None else np.asarray(ndtr(z))
