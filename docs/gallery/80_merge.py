@@ -24,6 +24,7 @@ for ax, (title, model) in zip(
 ):
     po.plotting.plot_densities(model, "bill_length_mm", joint=True, ax=ax)
     ax.set_title(title, pad=38)
+axes[0].set_ylim(0, 0.105)
 plt.show()
 
 # %%
