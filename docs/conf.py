@@ -33,6 +33,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "finding",
     "layers",
     "live_explorer",
     "mathml",
@@ -59,6 +60,12 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_exclude = ".linenos"
 copybutton_copy_empty_lines = False  # of what is printed
+# The button has a name of its own; a <title> in its picture would be one more title of the page.
+copybutton_image_svg = (
+    '<svg aria-hidden="true" viewBox="0 0 24 24" width="44" height="44" fill="none" stroke="currentColor" '
+    'stroke-width="1.5"><rect x="8" y="8" width="12" height="12" rx="2"/><path d="M16 8V6a2 2 0 0 0-2-2H6a2 2 0 0 '
+    '0-2 2v8a2 2 0 0 0 2 2h2"/></svg>'
+)
 
 # Reference
 autosummary_generate = True
@@ -105,6 +112,7 @@ for name in ("course", "gallery"):  # pages whose source was removed or renamed
 html_theme = "pydata_sphinx_theme"
 html_title = "posteriori"
 html_static_path = ["_static"]
+html_favicon = "_static/icon.svg"
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
@@ -125,5 +133,8 @@ _PROJECT = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))[
     "project"
 ]
 # The header links to the repository if pyproject.toml has its address.
-html_context = {"repository": _PROJECT.get("urls", {}).get("Repository")}
+html_context = {
+    "repository": _PROJECT.get("urls", {}).get("Repository"),
+    "default_mode": "auto",  # without it, the theme complains of an invalid mode
+}
 html_sidebars = {"index": [], "start/**": ["sidebar-nav-bs"]}

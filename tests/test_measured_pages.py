@@ -106,3 +106,10 @@ def test_the_front_page_quotes_the_figures_of_the_pages():
         assert list(shown) == [of_hidden_cells(model, share) for model in models]
     pool, catboost = re.search(r"as ([\d.]+) random forests, and .* as much as ([\d.]+)\. ", text).groups()
     assert (float(pool), float(catboost)) == (price_of("pool"), price_of("CatBoost, trained with hidden cells"))
+    measured = {name: (ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("regression", "joint")}
+    crps, covered = re.search(r"the CRPS of posteriori is ([\d.]+) .*\s.* rows, ([\d.]+) % are within", text).groups()
+    method = re.search(r"^\| posteriori \| ([\d.]+) \| [\d.]+ \| ([\d.]+) \|", measured["regression"], re.MULTILINE)
+    assert (crps, Decimal(covered) / 100) == (method[1], Decimal(method[2]))
+    filled = re.search(r"fill ([\d.]+) of the hidden categories rightly, and miceforest ([\d.]+)\.", text).groups()
+    lines = [rf"^\| at random \| {name} \| ([\d.]+) \|" for name in ("pool", "miceforest")]
+    assert filled == tuple(re.search(line, measured["joint"], re.MULTILINE)[1] for line in lines)

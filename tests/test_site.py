@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import posteriori as po
+from tests.javascript.engines import node
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -88,6 +89,37 @@ def test_the_reference_begins_with_use_and_hides_internals(tmp_path):
         assert not [name for name in shown if name in ("recipe", "get_metadata_routing") or "request" in name], model
 
 
+@pytest.mark.prose
+@pytest.mark.parametrize("extension", ["'finding'", ""])
+def test_a_keyword_leads_to_its_page_before_any_title(extension, tmp_path, monkeypatch):
+    pytest.importorskip("sphinx", reason="the extra `docs` is not installed")
+    node()
+    from sphinx.application import Sphinx
+
+    (tmp_path / "conf.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(DOCS / '_extensions')!r})\nproject = 'birds'\n"
+        f"html_theme = 'basic'\nextensions = [{extension}]\n"
+    )
+    pages = {
+        "index": "Birds\n=====\n\nOf all.\n\n.. toctree::\n\n   guide\n   measured\n",
+        "guide": ".. meta::\n   :keywords: strange rows\n\nUnusual\n=======\n\nRows of low density.\n",
+        "measured": "Strange rows, measured\n======================\n\nStrange rows.\n",
+    }
+    for name, text in pages.items():
+        (tmp_path / f"{name}.rst").write_text(text)
+    site = tmp_path / "site"
+    Sphinx(tmp_path, tmp_path, site, tmp_path / "trees", "html", status=None, warning=None).build()
+    monkeypatch.syspath_prepend(DOCS)
+    import check_site
+
+    faults = check_site.faults_of_search(site, sorted(site.glob("*.html")))
+    faults += check_site.faults_of_llms(site)
+    assert (faults == []) == bool(extension)
+    if extension:
+        (site / "guide.html").unlink()
+        assert check_site.faults_of_llms(site) == ["llms.txt leads to guide.html, which is absent"]
+
+
 FOR_TEACHING = {"full_joint"}
 
 
@@ -141,10 +173,31 @@ def test_the_search_finds_a_task_by_words_of_other_fields(page):
     ("word", "page"),
     [
         ("what if", "explore.md"),
-        ("imbalanced", "guide/tasks/costs.md"),
+        ("demo", "explore.md"),
+        ("multiclass", "guide/models/pool.md"),
+        ("imbalance", "guide/tasks/label_shift.md"),
+        ("imbalanced", "guide/tasks/label_shift.md"),
         ("anomaly", "guide/tasks/strange_rows.md"),
+        ("anomaly detection", "guide/tasks/strange_rows.md"),
         ("missing values", "guide/tasks/missing_cells.md"),
+        ("counterfactual", "guide/tasks/explain.md"),
+        ("partial dependence", "guide/tasks/explain.md"),
+        ("GridSearchCV", "guide/tasks/evaluate.md"),
     ],
 )
 def test_the_search_knows_the_words_of_users(word, page):
     assert word in searched_words(DOCS / page)
+
+
+@pytest.mark.prose
+def test_the_matrix_of_systems_is_that_of_the_workflows():
+    page = (DOCS / "develop" / "checks.md").read_text(encoding="utf-8")
+    table = page.partition("## Systems and Pythons")[2].partition("## ")[0]
+    release = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    by_hand = re.search(r"^VERSIONS = (.+)$", (ROOT / ".ci" / "environments.py").read_text(), re.MULTILINE)[1]
+    versions = re.search(r"python: \[(.+)\]", release)[1]
+    assert re.findall(r"3\.\d+", versions) == re.findall(r"3\.\d+", by_hand)
+    assert table.count(", ".join(re.findall(r"3\.\d+", versions))) == 3
+    workflows = [path.read_text(encoding="utf-8") for path in (ROOT / ".github" / "workflows").glob("*.yml")]
+    runners = set(re.findall(r"\b(?:ubuntu|macos|windows)-[\w.-]+", "".join(workflows)))
+    assert set(re.findall(r"`((?:ubuntu|macos|windows)-[\w.-]+)`", table)) == runners

@@ -63,5 +63,6 @@ dict(
 
 # %%
 # One of its trees. The width of an edge is its share of the rows:
+# sphinx_gallery_thumbnail_number = 2
 po.plotting.plot_tree(forest, tree=1)
 plt.show()

@@ -23,7 +23,8 @@ for ax, (title, model) in zip(
     axes, {"one": north, "the other": south, "merged": both}.items()
 ):
     po.plotting.plot_densities(model, "bill_length_mm", joint=True, ax=ax)
-    ax.set_title(title, pad=24)
+    ax.set_title(title, pad=38)
+axes[0].set_ylim(0, 0.105)
 plt.show()
 
 # %%
