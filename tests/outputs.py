@@ -33,7 +33,6 @@ REASONS = {
         Subject.VARIABLES: "influence and active_trails of the network explain",
     },
     "report": {
-        Subject.COMPONENT: "the page of cluster describes the components",
         Subject.ROWS: "a JointModel of the same columns has one",
         Subject.VARIABLES: "explore shows a network",
     },

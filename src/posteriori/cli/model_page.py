@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
@@ -26,6 +26,7 @@ from posteriori.cli.tables import (
     print_sentences,
     print_table,
 )
+from posteriori.facts.clusters import cells_in_words
 from posteriori.support.formatting import count, number, plural, probability
 from posteriori.tables import quote
 
@@ -266,20 +267,15 @@ def print_clusters(facts: Facts) -> None:
     print_grid(out, "clusters", ["rows", "p(component)"], labels, sizes)
     shown = columns[:_MOST_COLUMNS]
     title = "mean ± standard deviation, or the most frequent category; the most informative column first"
-    print_grid(out, title, [label_text(one["name"]) for one in shown], labels, [_cells(one) for one in shown])
+    print_grid(
+        out,
+        title,
+        [label_text(one["name"]) for one in shown],
+        labels,
+        [cells_in_words(one, label_text) for one in shown],
+    )
     if len(columns) > len(shown):
         out.print(f"and {len(columns) - len(shown)} more columns (all with --json)\n")
     if facts["assigned"] is not None:
         out.print(f"rows with their component written to {facts['assigned']}", soft_wrap=True)
     out.print(f"saved to {facts['output']}", soft_wrap=True)
-
-
-def _cells(column: Facts) -> list[str]:
-    """Return mean and standard deviation, or the most frequent category, of a column in each cluster."""
-    if "probability" not in column:
-        spread = np.sqrt(column["variance"])
-        return [f"{number(mean)} ± {number(sd, 3)}" for mean, sd in zip(column["mean"], spread, strict=True)]
-    probability: Any = np.asarray(column["probability"])
-    if not probability.shape[1]:
-        return ["–"] * len(probability)
-    return [f"{label_text(column['categories'][k])} {row[k]:.0%}" for row in probability for k in [row.argmax()]]

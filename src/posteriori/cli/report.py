@@ -84,7 +84,7 @@ def report(
     With --against it is about drift: which columns changed and by how much, log p(x), the class shares, and the
     scores if both tables have labels. Labels are not needed then. With another model as --against, both are compared
     on the labelled rows of TABLE. Of a joint model, the page shows what columns tell about each other, strange cells
-    and rows, and equal rows.
+    and rows, and equal rows; of clusters what tells them apart, and the rows between them.
 
     Example:
 
@@ -92,11 +92,12 @@ def report(
     """
     path = page_beside(model, ".report.html") if asked.output is None else asked.output
     place = report_at(path, [table, *([] if asked.against is None else [asked.against])], model, force)
-    loaded = load(model, Subject.CLASS, Subject.NUMBER, Subject.COLUMNS)
+    loaded = load(model, Subject.CLASS, Subject.NUMBER, Subject.COLUMNS, Subject.COMPONENT)
     kinds, write = {
         Subject.CLASS: ({ONE_COLUMN, CLASSES}, _report_on_classes),
         Subject.NUMBER: ({ONE_COLUMN, NUMBERS}, _report_on_numbers),
         Subject.COLUMNS: ({JOINT}, _report_on_all),
+        Subject.COMPONENT: ({JOINT}, _report_on_all),
     }[loaded.subject]
     refuse_unfit([asked], kinds)
     write(loaded, table, asked, place, title)
@@ -158,9 +159,10 @@ def _report_on_all(model: Any, table: Path, asked: _Reported, place: Output, tit
     del asked
     from posteriori import reporting
 
+    what = "The clusters" if model.subject is Subject.COMPONENT else "The columns"
     frame = align(read_frame(table, model.schema_), model.schema_)
     with as_user_errors(), place.writing():
-        reporting.report(model, frame, None, place.path, title=title or f"The columns of {table.name}")
+        reporting.report(model, frame, None, place.path, title=title or f"{what} of {table.name}")
 
 
 def _judged(estimator: Estimator, frame: pl.DataFrame, target: Any) -> tuple[pl.DataFrame, Any]:

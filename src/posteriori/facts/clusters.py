@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from posteriori.classifiers import MixtureModel
 from posteriori.facts.model import Facts, model_facts
+from posteriori.support.formatting import cell_text, number
 from posteriori.support.typing import Array
 
 
@@ -32,7 +34,7 @@ def candidate(model: MixtureModel, rows: pl.DataFrame) -> Candidate:
 
 def cluster_facts(rows: pl.DataFrame, fitted: Sequence[Candidate], best: Candidate, posterior: Array) -> Facts:
     """Return the scores of the candidates, and the size and columns of each cluster of the best one."""
-    shown = model_facts(best.model)
+    shown = model_facts(best.model)["columns"]
     likely = np.bincount(posterior.argmax(axis=1), minlength=posterior.shape[1])
     return {
         "rows": rows.height,
@@ -53,8 +55,24 @@ def cluster_facts(rows: pl.DataFrame, fitted: Sequence[Candidate], best: Candida
             {"component": z, "share": share, "rows": size}
             for z, (share, size) in enumerate(zip(best.model.weights_, likely, strict=True))
         ],
-        "columns": sorted(
-            (column for column in shown["columns"] if "reason" not in column), key=lambda column: -column["information"]
-        ),
-        "ignored": {column["name"]: column["reason"] for column in shown["columns"] if "reason" in column},
+        "columns": informative_columns(best.model),
+        "ignored": {column["name"]: column["reason"] for column in shown if "reason" in column},
     }
+
+
+def informative_columns(model: MixtureModel) -> list[Facts]:
+    """Return the facts about the columns that a mixture has a density of, the most informative first."""
+    known = (column for column in model_facts(model)["columns"] if "reason" not in column)
+    return sorted(known, key=lambda column: -column["information"])
+
+
+def cells_in_words(column: Facts, text_of: Callable[[Any], str] = cell_text) -> list[str]:
+    """Return mean and standard deviation, or the most frequent category, of a column in each cluster."""
+    if "probability" not in column:
+        spread = np.sqrt(column["variance"])
+        return [f"{number(mean)} ± {number(sd, 3)}" for mean, sd in zip(column["mean"], spread, strict=True)]
+    probability = np.asarray(column["probability"])
+    if not probability.shape[1]:
+        return ["–"] * len(probability)
+    most = probability.argmax(axis=1)
+    return [f"{text_of(column['categories'][k])} {row[k]:.0%}" for k, row in zip(most, probability, strict=True)]

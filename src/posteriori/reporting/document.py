@@ -12,12 +12,14 @@ from typing import Any, cast
 
 from posteriori.classifiers.classifier import Classifier
 from posteriori.classifiers.estimator import Estimator
+from posteriori.classifiers.mixture import MixtureModel
 from posteriori.classifiers.training_record import chosen_class
 from posteriori.facts.columns import ColumnFacts, facts_of_rows
 from posteriori.model_selection import HeldOut
 from posteriori.pool.value import FittedPool
 from posteriori.reading import read_table
 from posteriori.registry import Subject
+from posteriori.reporting.cluster_sections import CLUSTER_WORDS, ClusterReport, cluster_sections, cluster_summary
 from posteriori.reporting.data import ReportData, check_address, check_classifier, target_of
 from posteriori.reporting.dependences import tree_section
 from posteriori.reporting.drift import TableRows
@@ -34,6 +36,7 @@ from posteriori.reporting.rows import explained_section, labels_section, strange
 from posteriori.reporting.scores import candidates_section, scores_section, weights_section
 from posteriori.reporting.trust import calibration_section, confusion_section, thresholds_section
 from posteriori.reporting.two_models import TwoModels, model_sections, models_summary
+from posteriori.support.formatting import plural
 from posteriori.support.markup import Html, details, element
 from posteriori.tables import quote
 from posteriori.user_warnings import each_once
@@ -217,8 +220,8 @@ def report(
     of_classes = {"out_of_fold": out_of_fold, "against": against, "explorer": explorer, "positive": positive}
     if subject is Subject.NUMBER:
         _refuse_given("a regressor", of_classes)
-    if subject is Subject.COLUMNS:
-        _refuse_given("a joint model", {"y": y, **of_classes})
+    if subject in (Subject.COLUMNS, Subject.COMPONENT):
+        _refuse_given("a joint model" if subject is Subject.COLUMNS else "clusters", {"y": y, **of_classes})
     if explorer is not None:
         check_address(explorer)
     if against is not None:
@@ -233,6 +236,8 @@ def report(
             written = _joint_report(estimator, X, title)
         elif subject is Subject.NUMBER:
             written = _number_report(estimator, X, y, title)
+        elif subject is Subject.COMPONENT:
+            written = _cluster_report(estimator, X, title)
         elif against is None:
             written = _model_report(cast(Classifier, estimator), X, y, out_of_fold, explorer, positive, title)
         else:
@@ -267,6 +272,14 @@ def _refuse_given(kind: str, given: Mapping[str, Any]) -> None:
     for name, one in given.items():
         if one is not None:
             raise ValueError(f"{name} is not used in a report on {kind}; remove it")
+
+
+def _cluster_report(estimator: Estimator, X: Any, title: str | None) -> Report:
+    subject = ClusterReport(cast(MixtureModel, estimator), X)
+    facts = facts_of_rows(estimator, X)
+    title = title or f"{type(estimator).__name__}: {plural(len(subject.model.weights_), 'cluster')}"
+    sections = list(cluster_sections(subject, facts))
+    return Report(title, str(page(title, cluster_summary(subject, facts), sections, _footer(estimator, CLUSTER_WORDS))))
 
 
 def _joint_report(estimator: Estimator, X: Any, title: str | None) -> Report:
