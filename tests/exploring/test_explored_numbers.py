@@ -120,9 +120,12 @@ def test_one_sentence_refuses_what_a_regressor_page_lacks(pages, tmp_path):
 @pytest.mark.parametrize("kind", [po.GenerativeRegressor, po.KernelRegressor])
 def test_other_regressors_name_the_one_with_a_page(kind, tmp_path):
     model = kind().fit(rows_of_numbers(80), "price")
-    with pytest.raises(TypeError, match=f"a {kind.__name__} has .*; fit an AdditiveRegressor"):
+    with pytest.raises(TypeError, match=f"a {kind.__name__} has .*additive_member.*, else fit an AdditiveRegressor"):
         po.explore(model)
     po.save(model, tmp_path / "price.posteriori")
+    if kind is po.GenerativeRegressor:
+        assert po.explore(model.additive_member()).html
+        return
     assert "fit an AdditiveRegressor" in CommandLine().refused("explore", tmp_path / "price.posteriori")
 
 

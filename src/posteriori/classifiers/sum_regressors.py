@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self, cast
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from posteriori.classifiers.generative_regressor import Regressor
 from posteriori.classifiers.keywords import DENSITY, TO_SQL
 from posteriori.classifiers.parameters import declares_parameters
+from posteriori.classifiers.regressor import Regressor
 from posteriori.fitting.parameter_groups import Columns
 from posteriori.pool.parameters import Data
 from posteriori.regression.gaussian import FittedGaussian, add, fit, remove

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.classifiers.generative_regressor import Regressor
+from posteriori.classifiers.regressor import Regressor
 from posteriori.facts.model import Facts
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.model_selection.in_words import of_hundred

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.estimator import Estimator
-from posteriori.classifiers.generative_regressor import Regressor
+from posteriori.classifiers.regressor import Regressor
 from posteriori.classifiers.training_record import share_of_seen_rows
 from posteriori.learning.importance import Importance
 from posteriori.model.predictive import PredictiveDensity
