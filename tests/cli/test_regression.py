@@ -393,7 +393,7 @@ def test_a_fit_writes_the_report_of_any_model():
     assert "The columns of penguins.csv" in Path("joint.html").read_text("utf-8")
 
 
-def test_a_pool_of_regressions_leaves_python_as_its_additive_member():
+def test_a_pool_leaves_python_as_its_additive_member():
     succeeds(*FIT, "-o", "pool.posteriori")
     results = po.load("pool.posteriori").cv_results_
     for words in (("sql",), ("export", "-o", "mass.json"), ("explore", "-o", "what_if.html")):

@@ -169,7 +169,7 @@ def test_a_graph_has_no_column_of_the_name_of_an_output():
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of few rows
-def test_the_command_line_writes_sums_and_members(tmp_path, capsys):
+def test_the_command_line_writes_sums_and_refuses_trees(tmp_path, capsys):
     onnx = pytest.importorskip("onnx", reason="onnx is absent: pip install -e '.[onnx]'")
     frame, y = one()
     model, graph = tmp_path / "m.posteriori", tmp_path / "m.onnx"

@@ -1,4 +1,4 @@
-"""What all regressors answer: the density of a number given a row."""
+"""The base of regressors, which answer by the density of a number given a row."""
 
 from __future__ import annotations
 

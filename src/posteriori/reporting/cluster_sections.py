@@ -97,7 +97,7 @@ def _sizes_section(subject: ClusterReport) -> Section:
 def _columns_section(subject: ClusterReport) -> Section:
     lead = (
         "Mean ± standard deviation of a number, or the most frequent category with its share, in each cluster. The "
-        "column that tells most about the cluster comes first."
+        "most informative column comes first."
     )
     columns = informative_columns(subject.model)
     head = ["column", "bits", *(f"cluster {z}" for z in range(subject.posterior.shape[1]))]

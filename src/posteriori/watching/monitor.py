@@ -224,7 +224,7 @@ class Monitor:
         )
 
     def _alarm(self, facts: BatchFacts) -> str:
-        """Return what an alarm means for the predictions, where labels tell."""
+        """Return the word alarm, with the errors now and before where labels are known."""
         earlier = [one for one in self._state.history[:-1] if one.error is not None]
         if facts.error is None or not earlier:
             return "alarm"
