@@ -41,6 +41,10 @@ _FULL = listed()
 
 def pytest_addoption(parser):
     parser.addoption("--record-kernels", action="store_true", help="add what is compiled to the list of signatures")
+    parser.addoption("--skipped-to", metavar="FILE", help="write the names of the skipped tests to FILE")
+    parser.addoption(
+        "--also", metavar="FILE", help="mark the tests of FILE as full too, as --skipped-to has written it"
+    )
 
 
 def pytest_configure(config):
@@ -60,26 +64,51 @@ def pytest_ignore_collect(collection_path, config):
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are left out by their marks
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Mark the tests that the quick run leaves out, and begin with those that take longest."""
+    full = _FULL.of(item.nodeid for item in items)
+    if also := config.getoption("also"):
+        names = set(Path(also).read_text("utf-8").splitlines())
+        full |= {item.nodeid for item in items if not names.isdisjoint((item.nodeid, item.nodeid.partition("::")[0]))}
     for item in items:
-        if item.nodeid in _FULL:
+        if item.nodeid in full:
             item.add_marker(pytest.mark.full)
     items.sort(key=lambda item: item.path.name not in _LONGEST)
 
 
-def pytest_sessionfinish(session):
-    """Send the signatures that a worker has compiled to the process that writes the list."""
-    if session.config.getoption("record_kernels") and (output := getattr(session.config, "workeroutput", None)):
-        from posteriori.kernels.machine import signatures
+_SKIPPED = set()
 
-        output["kernels"] = signatures.lines_of(signatures.all_kernels())
+
+def pytest_runtest_logreport(report):
+    """Note each skipped test, in the process that hears of all of them."""
+    if report.skipped and not hasattr(report, "wasxfail"):
+        _SKIPPED.add(report.nodeid)
+
+
+def pytest_collectreport(report):
+    """Note each skipped file."""
+    if report.skipped:
+        _SKIPPED.add(report.nodeid)
+
+
+def pytest_sessionfinish(session):
+    """Write what was skipped; a worker sends that, and the kernels it has compiled, to the process that writes."""
+    if output := getattr(session.config, "workeroutput", None):
+        output["skipped"] = sorted(_SKIPPED)
+        if session.config.getoption("record_kernels"):
+            from posteriori.kernels.machine import signatures
+
+            output["kernels"] = signatures.lines_of(signatures.all_kernels())
+    elif file := session.config.getoption("skipped_to"):
+        Path(file).write_text("".join(f"{one}\n" for one in sorted(_SKIPPED)), "utf-8")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node):
-    """Add the signatures of a worker to the list."""
-    if lines := getattr(node, "workeroutput", {}).get("kernels"):
+    """Take what a worker has skipped, and add the signatures that it has compiled to the list."""
+    found = getattr(node, "workeroutput", {})
+    _SKIPPED.update(found.get("skipped", ()))
+    if lines := found.get("kernels"):
         from posteriori.kernels.machine import signatures
 
         signatures.LIST.write_text("\n".join(sorted({*signatures.listed(), *lines})) + "\n", "utf-8")

@@ -244,7 +244,7 @@ def sample(n: int, notes: Notes, seed: int) -> list[tuple[str, int, str, str]]:
 
 def try_sampled(n: int, notes: Notes, checkout: Path, seed: int) -> int:
     """Try sampled mutants, print what became of each and of all, and return how many survive."""
-    full, mutants = listed(), sample(n, notes, seed)
+    full, mutants = listed().of(notes.tests), sample(n, notes, seed)
     reached = notes.tests_by_line([(path, row) for path, row, _, _ in mutants])
     counts = {"quick": 0, "full": 0, "SURVIVES": 0}
     for number, (path, row, words, text) in enumerate(mutants, 1):

@@ -1,13 +1,15 @@
-"""Choose the tests of the quick run: those that reach the lines and branches in the fewest seconds.
+"""Choose the tests of the quick run: a case of each function, without the functions that cost most and reach least.
+
+The rule: of a test function with cases the first one is quick, and the others are full. ``tests/full.txt`` names the
+functions of which no case is quick. A function that it does not name is quick, so that a new one runs at once.
 
 ``python -m tests.quick`` (``make quick``) runs all tests with coverage, and notes for each the lines and branches of
-the package that it reaches, and its seconds. A greedy set cover [1]_ takes the test with the most lines and branches
-per second that no test before it reaches, until nearly all are reached. Coverage does not see what a test asserts, so
-the cheapest case of each function joins, the cheapest first, while the run takes less than a part of all seconds. The
-others are listed in ``tests/full.txt``; a function that is not listed is quick, so that a new one runs at once.
+the package that it reaches, and its seconds. A greedy set cover [1]_ of the first cases takes the one with the most
+lines and branches per second that no test before it reaches, until nearly all are reached: these functions stay. Of the
+others, those that take the most seconds are named, until the quick run is short enough.
 
 ``--from FOLDER`` chooses by the notes of an earlier run. ``--check`` writes nothing: it exits with 1 if the tests that
-are quick now reach less than 99.5 percent of what all reach.
+are quick now reach less than 98 percent of what all reach.
 
 .. [1] Chvátal, "A greedy heuristic for the set-covering problem", Mathematics of Operations Research 4(3), 1979.
 """
@@ -20,6 +22,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +31,8 @@ ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "full.txt"
 NOTES = ROOT / "build" / "quick"
 PART = 0.075  # of the seconds of all tests
-ENOUGH = 0.995  # of the lines and branches that all tests reach: below it the list is chosen again
-_SHARE = 0.997  # at which the cover ends: the last lines cost the most seconds, such as a machine of Java
+ENOUGH = 0.98  # of the lines and branches that all tests reach: below it the list is chosen again
+_SHARE = 0.997  # of what first cases reach, at which the cover ends: the last lines cost the most seconds
 _NEVER = ("tests/sources/test_spark.py",)  # the first of its tests starts a machine of Java, whichever that is
 _OVERHEAD = 0.02  # seconds that a test costs beside its own: reports between processes
 _ALL = "not prose"
@@ -39,35 +42,44 @@ _ALL = "not prose"
 
 
 class Full:
-    """The tests that the quick run leaves out, as a list of files, their functions (``  ``) and of these (``    ``).
+    """The functions of which the quick run has no case, as a list of files and their functions (``  ``).
 
-    A file without functions is left out as a whole, and so is a function without cases. ``but [case]`` is quick though
-    its function is left out; ``only [case]`` is left out and the others of its function are quick.
+    A file without functions is left out as a whole.
     """
 
     def __init__(self, text: str) -> None:
-        self.files: dict[str, dict[str, list[str]]] = {}
+        self.files: dict[str, set[str]] = {}
         for line in text.splitlines():
             if not line.startswith(" "):
-                functions = self.files.setdefault(line, {})
-            elif not line.startswith("    "):
-                cases = functions.setdefault(line.strip(), [])
+                functions = self.files.setdefault(line, set())
             else:
-                cases.append(line.strip())
+                functions.add(line.strip())
 
     def __contains__(self, nodeid: str) -> bool:
-        file, function, case = parts_of(nodeid)
+        file, function, _ = parts_of(nodeid)
         functions = self.files.get(file)
-        if not functions:
-            return functions is not None
-        cases = functions.get(function)
-        if not cases:
-            return cases is not None
-        return f"only {case}" in cases or (cases[0].startswith("but ") and f"but {case}" not in cases)
+        return functions is not None and (not functions or function in functions)
+
+    def of(self, nodeids: Iterable[str]) -> set[str]:
+        """Return the tests that the quick run leaves out, of tests in their order: by the list, and by the rule."""
+        tests = list(nodeids)
+        return {nodeid for nodeid in tests if nodeid in self} | set(tests) - set(firsts(tests))
 
     def holds_all_of(self, file: str) -> bool:
         """Return whether a file is left out as a whole."""
-        return self.files.get(file) == {}
+        return self.files.get(file) == set()
+
+
+def firsts(nodeids: Iterable[str]) -> list[str]:
+    """Return the first case of each function.
+
+    >>> firsts(["t.py::test_a[2]", "t.py::test_a[1]", "t.py::test_b"])
+    ['t.py::test_a[2]', 't.py::test_b']
+    """
+    of_functions: dict[tuple[str, str], str] = {}
+    for nodeid in nodeids:
+        of_functions.setdefault(parts_of(nodeid)[:2], nodeid)
+    return list(of_functions.values())
 
 
 def listed() -> Full:
@@ -85,23 +97,18 @@ def parts_of(nodeid: str) -> tuple[str, str, str]:
     return function.partition("::")[0], function.partition("::")[2], bracket + case
 
 
-def as_list(tests: list[str], quick: set[str]) -> str:
-    """Return the list of the tests that are not quick, as `Full` reads it."""
-    tree: dict[str, dict[str, dict[bool, list[str]]]] = {}
-    for nodeid in sorted(tests):
-        file, function, case = parts_of(nodeid)
-        tree.setdefault(file, {}).setdefault(function, {True: [], False: []})[nodeid in quick].append(case)
+def as_list(functions: Iterable[tuple[str, str]], every: Iterable[tuple[str, str]]) -> str:
+    """Return the list of the functions that are not quick, out of all, as `Full` reads it."""
+    left_out: dict[str, set[str]] = defaultdict(set)
+    for file, function in functions:
+        left_out[file].add(function)
+    everything: dict[str, set[str]] = defaultdict(set)
+    for file, function in every:
+        everything[file].add(function)
     lines = []
-    for file, functions in tree.items():
-        left_out = {name: cases for name, cases in functions.items() if cases[False]}
-        lines += [file] * bool(left_out)
-        if not any(cases[True] for cases in functions.values()):
-            continue
-        for name, cases in left_out.items():
-            lines.append(f"  {name}")
-            if cases[True]:
-                word = min(("but", "only"), key=lambda word: len(cases[word == "but"]))
-                lines += [f"    {word} {case}" for case in cases[word == "but"]]
+    for file in sorted(left_out):
+        lines.append(file)
+        lines += [] if left_out[file] == everything[file] else [f"  {name}" for name in sorted(left_out[file])]
     return "\n".join(lines) + "\n"
 
 
@@ -250,14 +257,16 @@ def _is_never_quick(nodeid: str) -> bool:
     return parts_of(nodeid)[0] in _NEVER
 
 
-def cover(notes: Notes, share: float = 1.0) -> list[int]:
-    """Return the numbers of tests that reach a share of everything: greedy, without those that later ones replace."""
-    left = np.ones(notes.n_items, dtype=bool)
-    cost = np.array(notes.seconds) + _OVERHEAD
-    queue = [(-len(items) / cost[i], i) for i, items in enumerate(notes.reached) if not _is_never_quick(notes.tests[i])]
+def cover(notes: Notes, tests: Collection[int], share: float = 1.0) -> list[int]:
+    """Return those of some tests that reach a share of what these reach: greedy, without what later ones replace."""
+    left = np.zeros(notes.n_items, dtype=bool)
+    for i in tests:
+        left[notes.reached[i]] = True
+    n_items, cost = int(left.sum()), np.array(notes.seconds) + _OVERHEAD
+    queue = [(-len(notes.reached[i]) / cost[i], i) for i in tests]
     heapq.heapify(queue)
     taken = []
-    while queue and left.mean() > 1.0 - share:
+    while queue and left.sum() > (1.0 - share) * n_items:
         promised, i = heapq.heappop(queue)
         gain = left[notes.reached[i]].sum() / cost[i]
         if not gain:
@@ -277,32 +286,40 @@ def cover(notes: Notes, share: float = 1.0) -> list[int]:
     return taken
 
 
-def choose(notes: Notes, part: float) -> set[str]:
-    """Return the quick tests: the cover, then the cheapest case of each function while its part of the time lasts."""
-    cost = np.array(notes.seconds) + _OVERHEAD
-    taken = cover(notes, _SHARE)
-    names = [parts_of(nodeid)[:2] for nodeid in notes.tests]
-    functions, spent = {names[i] for i in taken}, cost[taken].sum()
-    print(f"{len(taken)} tests reach {_SHARE:.1%} of {notes.n_items:,} lines and branches, in {spent:.0f} s")
-    for i in np.argsort(cost):
-        if names[i] not in functions and not _is_never_quick(notes.tests[i]) and spent + cost[i] <= part * cost.sum():
-            taken.append(i)
-            functions.add(names[i])
-            spent += cost[i]
+def choose(notes: Notes, order: Iterable[str], part: float) -> set[tuple[str, str]]:
+    """Return the functions that are left out: the costliest beyond the cover, until the rest is a part of all seconds.
+
+    `order` are the tests in the order of collection, whose first cases are quick.
+    """
+    number, cost = {nodeid: i for i, nodeid in enumerate(notes.tests)}, np.array(notes.seconds) + _OVERHEAD
+    cases = [number[nodeid] for nodeid in firsts(order) if nodeid in number]
+    kept = set(cover(notes, [i for i in cases if not _is_never_quick(notes.tests[i])], _SHARE))
+    spent, left_out = float(cost[cases].sum()), []
+    for i in sorted(cases, key=lambda i: (not _is_never_quick(notes.tests[i]), -cost[i])):
+        if _is_never_quick(notes.tests[i]) or (i not in kept and spent > part * cost.sum()):
+            left_out.append(i)
+            spent -= float(cost[i])
     print(
-        f"{len(taken)} of {len(notes.tests)} tests, of {len(functions)} functions, are quick: "
-        f"{spent:.0f} s of {cost.sum():.0f} s"
+        f"{len(cases) - len(left_out)} of {len(cases)} functions are quick: {spent:.0f} s of {cost.sum():.0f} s; "
+        f"{len(kept)} reach {_SHARE:.1%} of what first cases reach"
     )
-    return {notes.tests[i] for i in taken}
+    return {parts_of(notes.tests[i])[:2] for i in left_out}
 
 
-def share_of_quick(notes: Notes, full: Full) -> float:
-    """Return the share of what all tests reach that those reach that are not listed."""
-    reached = np.zeros(notes.n_items, dtype=bool)
+def share_of_quick(notes: Notes, full: Full, order: Iterable[str]) -> float:
+    """Return the share of what all tests reach that the quick ones reach; `order` is that of collection."""
+    left_out, reached = full.of(order), np.zeros(notes.n_items, dtype=bool)
     for nodeid, items in zip(notes.tests, notes.reached, strict=True):
-        if nodeid not in full:
+        if nodeid not in left_out:
             reached[items] = True
     return float(reached.mean())
+
+
+def collected() -> list[str]:
+    """Return all tests in the order of collection."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", "-m", _ALL]
+    lines = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    return [line for line in lines if "::" in line]
 
 
 def main() -> int:
@@ -317,13 +334,14 @@ def main() -> int:
     if options.folder is None:
         command = [sys.executable, "-m", "pytest", "-p", "tests.quick", "--record-tests", str(NOTES), "-m", _ALL]
         subprocess.run(command, cwd=ROOT, check=True)
-    notes = Notes(options.folder or NOTES)
+    notes, order = Notes(options.folder or NOTES), collected()
     if options.check:
-        share = share_of_quick(notes, listed())
+        share = share_of_quick(notes, listed(), order)
         print(f"the quick run reaches {share:.2%} of the lines and branches that all tests reach")
         return int(share < ENOUGH)
-    LIST.write_text(as_list(notes.tests, choose(notes, options.part)), "utf-8")
-    print(f"wrote {LIST.relative_to(ROOT)}: the quick run reaches {share_of_quick(notes, listed()):.2%}")
+    every = {parts_of(nodeid)[:2] for nodeid in order}
+    LIST.write_text(as_list(choose(notes, order, options.part), every), "utf-8")
+    print(f"wrote {LIST.relative_to(ROOT)}: the quick run reaches {share_of_quick(notes, listed(), order):.2%}")
     return 0
 
 

@@ -72,39 +72,44 @@ def test_lines_and_branches_are_what_tests_reach(tmp_path):
 
 def test_the_cover_reaches_everything_in_the_fewest_seconds(tmp_path):
     notes = notes_of(tmp_path, REACHED, {A: 1.0, B: 1.0, C: 1.5, D: 0.1})
-    assert {notes.tests[i] for i in quick.cover(notes)} == {B, C}  # A and D come first, and C replaces them
-    assert quick.choose(notes, 0.0) == {B, C}
-
-
-def test_each_function_has_its_cheapest_case_while_there_is_time(tmp_path):
-    notes = notes_of(tmp_path, REACHED, {A: 1.0, B: 1.0, C: 1.5, D: 50.0})
-    assert quick.choose(notes, 1.0) == {B, C, D}  # another case of the function of A is quick
-    assert quick.choose(notes, 0.1) == {B, C}
+    assert {notes.tests[i] for i in quick.cover(notes, range(4))} == {B, C}  # A and D come first, and C replaces them
+    assert {notes.tests[i] for i in quick.cover(notes, [0, 1, 3])} == {A, B}
 
 
 MANY = [f"v.py::test_d[{k}]" for k in range(5)]
+EVERY = [*REACHED, *MANY]
 
 
 @pytest.mark.parametrize(
-    ("chosen", "lines"),
+    ("part", "left_out"),
+    [(1.0, set()), (0.5, {("u.py", "test_c")}), (0.0, {("t.py", "test_a"), ("u.py", "test_c"), ("v.py", "test_d")})],
+)
+def test_the_costliest_functions_beyond_the_cover_go(part, left_out, tmp_path):
+    seconds = {A: 1.0, B: 1.0, C: 1.5, D: 5.0} | dict.fromkeys(MANY, 0.5)
+    notes = notes_of(tmp_path, REACHED | {case: [(-1, 1)] for case in MANY}, seconds)
+    assert quick.choose(notes, EVERY, part) == left_out
+
+
+@pytest.mark.parametrize(
+    ("functions", "lines"),
     [
-        ({B, C}, ["t.py", "  test_a", "    but [2]", "u.py", "v.py"]),
-        ({C, D, *MANY}, ["t.py", "  test_a"]),
-        ({A, B, C, D, MANY[3]}, ["v.py", "  test_d", "    but [3]"]),
-        ({A, B, C, D, *MANY[1:]}, ["v.py", "  test_d", "    only [0]"]),
+        ({("t.py", "test_a"), ("u.py", "test_c")}, ["t.py", "  test_a", "u.py"]),
+        ({("t.py", "test_a"), ("t.py", "test_b")}, ["t.py"]),
+        (set(), []),
     ],
 )
-def test_the_list_is_read_as_it_was_written(chosen, lines):
-    every = [*REACHED, *MANY]
-    text = quick.as_list(every, chosen)
-    assert text.splitlines() == lines
-    assert {nodeid for nodeid in every if nodeid not in quick.Full(text)} == chosen
+def test_the_list_is_read_as_it_was_written(functions, lines):
+    text = quick.as_list(functions, {quick.parts_of(nodeid)[:2] for nodeid in EVERY})
+    assert text.split() == [line.strip() for line in lines]
+    full = quick.Full(text)
+    assert {quick.parts_of(nodeid)[:2] for nodeid in EVERY if nodeid in full} == functions
 
 
-def test_a_function_that_is_not_listed_is_quick():
-    full = quick.Full(quick.as_list([*REACHED, *MANY], {B, C, MANY[3]}))
+def test_the_first_case_of_a_function_is_quick():
+    full = quick.Full("t.py\n  test_b\nu.py\n")
+    assert full.of(EVERY) == {B, C, D, *MANY[1:]}
+    assert full.of([MANY[3]]) == set()  # asked for alone
     assert "t.py::test_new" not in full
-    assert "new.py::test_a" not in full
     assert "u.py::test_new" in full  # until the list is made again: its file is not read
     assert full.holds_all_of("u.py")
     assert not full.holds_all_of("t.py")
@@ -112,6 +117,10 @@ def test_a_function_that_is_not_listed_is_quick():
 
 def test_the_check_finds_a_list_that_leaves_out_too_much(tmp_path):
     notes = notes_of(tmp_path, REACHED, dict.fromkeys(REACHED, 1.0))
-    assert quick.share_of_quick(notes, quick.Full("")) == 1.0
-    assert quick.share_of_quick(notes, quick.Full("u.py\nt.py\n  test_a\n    only [1]")) == 1.0
-    assert quick.share_of_quick(notes, quick.Full("t.py\n  test_b")) == 6 / 8
+    assert quick.share_of_quick(notes, quick.Full(""), [B, A, C, D]) == 1.0
+    assert quick.share_of_quick(notes, quick.Full(""), REACHED) == 7 / 8  # the branch that B alone takes
+    assert quick.share_of_quick(notes, quick.Full("t.py\n  test_b"), REACHED) == 5 / 8
+
+
+def test_the_list_is_short():
+    assert quick.LIST.stat().st_size <= 20_000
