@@ -75,7 +75,7 @@ def test_a_name_and_its_code_make_no_copies(n):
 def test_rows_of_fractions_are_copies_however_often_they_occur():
     X, y = numbers(20)
     order = np.repeat(np.arange(20), np.arange(1, 21))
-    with pytest.warns(RepeatedRowsWarning, match="209 of 210 rows occur several times, as 19 different rows"):
+    with pytest.warns(RepeatedRowsWarning, match="209 of 210 rows are copies of 19 rows"):
         weight, _ = counted(X[order], y[order])
     assert_array_equal(weight[weight > 0], np.arange(1.0, 21.0))
 
@@ -129,7 +129,7 @@ def test_merged_weights_have_the_sum_of_those_given():
 def test_fit_says_how_many_rows_occur_several_times():
     X, y = numbers(20)
     order = [*range(20), 3, 3, 7]
-    with pytest.warns(RepeatedRowsWarning, match="5 of 23 rows occur several times, as 2 different rows"):
+    with pytest.warns(RepeatedRowsWarning, match="5 of 23 rows are copies of 2 rows"):
         po.AdditiveRegressor().fit(X[order], y[order])
 
 

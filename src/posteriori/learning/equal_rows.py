@@ -11,6 +11,7 @@ from posteriori.learning.fit import TrainingRows
 from posteriori.sources import LabelledSource
 from posteriori.sources.sampled import sampled_source
 from posteriori.statistics.row_records import hash_cells, hash_numbers
+from posteriori.support.formatting import plural
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 from posteriori.user_warnings import RepeatedRowsWarning, warn
@@ -139,7 +140,7 @@ def _warn_of_copies(group: Array, given: Array, counted: Array) -> None:
     if len(of_copies):
         repeated = int(np.isin(group[given], of_copies).sum())
         warn(
-            f"{repeated:,} of {int(given.sum()):,} rows occur several times, as {len(of_copies):,} different rows; "
+            f"{repeated:,} of {int(given.sum()):,} rows are copies of {plural(len(of_copies), 'row')}; "
             "copies count as one row of their weight where predictions are judged",
             RepeatedRowsWarning,
         )
