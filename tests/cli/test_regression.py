@@ -210,7 +210,7 @@ def test_words_in_a_target_of_numbers_are_named_with_the_fix(prices):
     write_prices(Path("notes.csv"), size, ["see note" if k % 40 == 0 else one for k, one in enumerate(price)])
     for details in ((), ("--model", "regressor")):
         error = refused("fit", "notes.csv", "--target", "price", *details, "-o", "notes.posteriori")
-        assert "'price' holds numbers except 'see note' (5 of 200 cells)" in error
+        assert "'price' holds numbers except 'see note' (5 of 200 cells; the first in line 2)" in error
         assert "--missing-values 'see note'" in error
     stated = ("--missing-values", "see note", "-o", "notes.posteriori")
     assert "saved to" in succeeds("fit", "notes.csv", "--target", "price", *stated)

@@ -13,7 +13,6 @@ from posteriori.cli.files import open_and_summarise, read_frame
 from posteriori.cli.messages import UserError, as_user_errors, note, warn
 from posteriori.cli.outputs import MODEL
 from posteriori.registry import Subject
-from posteriori.support.formatting import number
 
 if TYPE_CHECKING:
     import polars as pl
@@ -63,6 +62,8 @@ def load_portable(path: Path, *subjects: Subject) -> Any:
     model = load(path, *subjects)
     if "additive" not in getattr(model, "cv_results_", {}).get("member", ()) or not hasattr(model, "additive_member"):
         return model
+    from posteriori.support.formatting import number
+
     results = model.cv_results_
     crps = dict(zip(results["member"], results["crps"], strict=True))
     note(

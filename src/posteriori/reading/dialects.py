@@ -432,8 +432,11 @@ def _tidied(file: TableFile, is_strict: bool) -> TableFile:
     except _DAMAGED as error:
         raise ValueError(f"cannot read {str(file.path)!r}: it is damaged ({error})") from None
     if left_out:
-        lines = f"{len(left_out)} blank lines are" if len(left_out) > 1 else "a blank line is"
-        where = f"the first is line {left_out[0] + file.skipped}"
+        first = f"line {left_out[0] + file.skipped}"
+        several = len(left_out) > 1
+        lines, where = (
+            (f"{len(left_out)} blank lines are", f"the first is {first}") if several else ("a blank line is", first)
+        )
         _name(f"{file.path.name}: {lines} skipped ({where}); delete such lines", is_strict)
     if untidy.has_ends:
         _name(f"{file.path.name}: a separator ends each line, and is left out; delete it", is_strict)
