@@ -563,6 +563,7 @@ def test_the_command_writes_a_page(penguins, network, tmp_path):
     assert page.read_text(encoding="utf-8") == explore(po.load(tmp_path / "penguins.posteriori")).html
     run.succeeds("explore", tmp_path / "penguins.posteriori", tmp_path / "penguins.csv", "-o", page)
     assert '"labels":[' in page.read_text(encoding="utf-8")
+    assert "<title>species in penguins.csv</title>" in page.read_text(encoding="utf-8")
     po.write_network(network, tmp_path / "net.bif")
     run.succeeds("explore", tmp_path / "net.bif", "-o", page)
     assert '"kind":"network"' in page.read_text(encoding="utf-8")
