@@ -67,7 +67,8 @@ def explore(
     from posteriori import exploring
 
     with as_user_errors(), place.writing():
-        title = title or getattr(loaded, "name", "") or None
+        if title is None and table is not None:
+            title = f"{exploring.document.title_of(loaded)} in {table.name}"
         exploring.explore(loaded, rows, path=path, positive=positive, title=title, embed=embed)
     print(f"wrote {path}")
 

@@ -263,7 +263,7 @@ class Explorer(HtmlPage):
     >>> model = po.NaiveBayes().fit(table, "species")
     >>> page = po.explore(model)
     >>> page.title
-    'NaiveBayes: predicting species'
+    'species'
     """
 
 
@@ -305,7 +305,7 @@ def explore(
         The class of interest, whose recall the first sentences give and with which the decisions begin. Default: that
         of the fit, else the rarer of two classes.
     title : str, optional
-        Default: the class name of the estimator and the target.
+        Default: the target; without one, the name of a network, or what the model is.
     embed : bool, default False
         Write the first section alone, without header and contents, for a frame within another page: what if and its
         sum, the columns of a joint model, or the graph of a network.
@@ -347,21 +347,16 @@ def explore(
     if X is not None and subject not in (Subject.CLASS, Subject.COMPONENT):
         raise ValueError(f"rows are shown for classifiers; explore a {kind_of(model)} without rows")
     written = javascript_object(model)
-    if subject is Subject.VARIABLES:
-        shown: dict[str, Any] = {"model": written, "title": title or model.name or "Bayesian network"}
-    elif subject is Subject.NUMBER:
-        shown = {"model": written, "title": title or f"{type(model).__name__}: predicting {written['target']}"}
+    shown: dict[str, Any] = {"model": written, "title": title or title_of(model)}
+    if subject is Subject.NUMBER:
         shown |= {"ranges": ranges_of_features(model.fitted_), "axis": axis_of_target(model.fitted_)}
     elif subject is Subject.COLUMNS:
-        shown = {"model": written, "title": title or "Joint model", "axes": axes_of_columns(model.fitted_.law)}
-    else:
-        named = type(model).__name__
-        target = written["target"]
-        title = title or (named if target is None else f"{named}: predicting {target}")
+        shown["axes"] = axes_of_columns(model.fitted_.law)
+    elif subject is not Subject.VARIABLES:
         rows = None
         if X is not None:
             rows = sampled_rows(model, X, y, most_rows(len(written["columns"]), len(written["classes"])))
-        shown = {"model": written, "title": title, "ranges": column_ranges(model, rows)}
+        shown["ranges"] = column_ranges(model, rows)
         shown["verdict"] = verdict(model, rows, X, y, positive) if classifies else []
         labels = None if X is None or not classifies else _labels(model, X, y, rows["total"])  # type: ignore[index]
         shown["counts"] = class_counts(model.fitted_, X, labels) if classifies else None
@@ -374,6 +369,12 @@ def explore(
     if path is not None:
         explorer.save(path)
     return explorer
+
+
+def title_of(model: Any) -> str:
+    """Return the title of the page about a model: its target, or the name of a network, else what it is."""
+    target = None if model.subject is Subject.VARIABLES else model.schema_.target
+    return str(target or getattr(model, "name", "") or kind_of(model).capitalize())
 
 
 def kind_of(model: Any) -> str:

@@ -148,7 +148,7 @@ def bars_chart(column: str, names: Sequence[str], mean: Array, label: str) -> Ht
     panel = Panel(_TITLE, height, (-reach, reach), (0.0, 1.0), WIDTH, left)
 
     def parts() -> Iterator[Html]:
-        yield element("text", label, x=f"{left:.0f}", y=12)
+        yield element("text", label, x=0, y=12)
         zero = float(panel.x(np.array(0.0)))
         for k, end in enumerate(panel.x(mean).tolist()):
             y = _TITLE + _LINE * k

@@ -274,7 +274,7 @@ def _effect(subject: NumberReport, j: int) -> Html:
     """Return the picture of what the cells of a column add to the predicted mean."""
     column, known = subject.batch.schema.columns[j], cells_of(subject.batch, j)
     known = known[~np.isnan(known)]
-    label = f"adds to {subject.target}"
+    label = f"adds to {cell_text(subject.target)}"
     if column.kind == "continuous":
         points = Scale.of(known).grid(float(known.min()), float(known.max()), _POINTS)
         points = np.unique(points.round() if (known == np.round(known)).all() else points)

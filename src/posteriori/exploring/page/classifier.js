@@ -7,12 +7,12 @@ import {
   bar,
   el,
   inParts,
-  pageParts,
   nameOf,
+  nats,
+  pageParts,
   percent,
   section,
   setShare,
-  short,
   shownCell,
   table,
   writeAddress,
@@ -28,6 +28,8 @@ import { WhatIf } from "./what_if.js";
 const MOST_CLASSES_OF_MEMBERS = 6;
 const MOST_IN_ORDER = 6; // classes that keep their places: two that change them at each step of a slider are hard to read
 const MOST_SHOWN = 10; // classes; a button shows the others
+const MOST_CURVES = 8; // of more classes, the curves of the most probable ones are shown
+const CURVES_OF_MANY = 3;
 
 /** Return whether the prediction is a sum over the columns: the arithmetic mean of a forest is not. */
 function isExplained(model) {
@@ -175,7 +177,7 @@ export class ClassifierPage extends WhatIf {
               event.target.value = "";
             },
           },
-          el("option", { value: "" }, "typical row of …"),
+          el("option", { value: "" }, "Typical row of a class"),
           model.classes.map((label, y) => el("option", { value: String(y) }, String(label))),
         )
       : null;
@@ -215,7 +217,7 @@ export class ClassifierPage extends WhatIf {
     this.whatIf = section(
       "what-if",
       "What if",
-      "Set what you know about a row and leave the rest unknown: the posterior is that given the known columns alone. The curves are the densities of the classes; the mark on a bar is the prior.",
+      `Set what you know about a row and leave the rest unknown: the posterior is that given the known columns alone. The curves are the densities of the ${model.classes.length > MOST_CURVES ? "three most probable " : ""}classes; the mark on a bar is the prior.`,
       el("div", { class: "what-if" }, this.controls.node, el("div", { class: "beside" }, answer, this.sum?.node)),
     );
     this.asked = section(
@@ -281,7 +283,7 @@ export class ClassifierPage extends WhatIf {
     const rank = density !== null && this.drawn?.ranks(this.row) ? this.drawn.inWords(this.row) : null;
     const beside = rank === null ? "" : `, less probable than ${rank}${rank.endsWith("%") ? " of the" : ""} rows drawn from the model`;
     const sentences = rangeSentences(this.row, this.ranges, this.trained);
-    if (density !== null) sentences.unshift(`log p(what is known) = ${short(density)} nats${beside}.`);
+    if (density !== null) sentences.unshift(`log p(what is known) = ${nats(density)}${beside}.`);
     this.density.textContent = sentences.join(" ");
   }
 
@@ -300,6 +302,7 @@ export class ClassifierPage extends WhatIf {
     if (posterior.length <= MOST_IN_ORDER) return;
     const ranked = [...posterior.keys()].sort((a, b) => posterior[b] - posterior[a] || a - b);
     this.lines.append(...ranked.map((y) => this.bars[y].node));
+    if (ranked.length > MOST_CURVES) this.controls.showCurvesOf(ranked.slice(0, CURVES_OF_MANY));
     const rest = ranked.slice(MOST_SHOWN);
     ranked.forEach((y, k) => (this.bars[y].node.hidden = !this.showsAll && k >= MOST_SHOWN));
     const together = rest.reduce((sum, y) => sum + posterior[y], 0);

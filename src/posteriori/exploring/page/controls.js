@@ -2,7 +2,7 @@
 
 import { el, percent, shownCell, svg } from "./dom.js";
 import { valuesOf } from "./questions.js";
-import { scaleOf } from "./scale.js";
+import { axisNumbers, scaleOf } from "./scale.js";
 
 const WIDE = 240; // of a drawing, in its own units
 const HIGH = 34;
@@ -130,14 +130,8 @@ export class Controls {
       slide.setAttribute("aria-valuetext", shownCell(cell));
       field.value = cell ?? "";
     };
-    const ends = el(
-      "div",
-      { class: "ends", "aria-hidden": "true" },
-      el("span", {}, shownCell(low, DIGITS)),
-      logarithmic ? el("span", { title: "Linear near 0, logarithmic beyond." }, "logarithmic") : null,
-      el("span", {}, shownCell(high, DIGITS)),
-    );
-    const content = [el("div", { class: "slide" }, drawing, slide, ends), field];
+    const numbers = axisNumbers(scale, (end) => shownCell(end, DIGITS));
+    const content = [el("div", { class: "slide" }, drawing, slide, numbers), field];
     return { content, set, drawing, draw: () => this.drawCurves(column, drawing) };
   }
 
@@ -154,8 +148,20 @@ export class Controls {
         (value, k) =>
           `${((WIDE * (scale.position(values[k]) - from)) / (to - from)).toFixed(1)},${(HIGH - 1 - ((HIGH - 2) * (value - low)) / (high - low)).toFixed(1)}`,
       );
-      drawing.append(svg("polyline", { class: `curve hue${y % 8}`, points: points.join(" ") }));
+      drawing.append(svg("polyline", { class: `curve hue${y % 8}`, points: points.join(" "), hidden: !this.inSight(y) }));
     });
+  }
+
+  inSight(y) {
+    return this.classesInSight?.includes(y) ?? true;
+  }
+
+  /** Show the curves of some classes, and hide those of the others. */
+  showCurvesOf(classes) {
+    this.classesInSight = classes;
+    for (const { drawing } of this.byName.values()) {
+      drawing?.querySelectorAll(".curve").forEach((curve, y) => curve.toggleAttribute("hidden", !this.inSight(y)));
+    }
   }
 
   /** Draw curves and notes when they come into view, and all of them before the page is printed. */

@@ -143,6 +143,11 @@ export function short(x, digits = 4) {
   return written.replace("-", "−");
 }
 
+/** Return a log-probability in nats; that of a certain event is 0, whatever was lost by rounding. */
+export function nats(x) {
+  return `${short(Math.abs(x) < 1e-12 ? 0 : x)} nats`;
+}
+
 /** Return a number with its sign and two decimals. */
 export function signed(x) {
   if (!Number.isFinite(x)) return short(x);

@@ -2,7 +2,7 @@
 
 import { standardError } from "./counting.js";
 import { button, el, percent, setShare, short, shownCell } from "./dom.js";
-import { scaleOf } from "./scale.js";
+import { axisNumbers, scaleOf, shownOn } from "./scale.js";
 
 const SHOWN = 8; // categories of a card, before "more"
 const BARS = 16; // of a histogram
@@ -15,12 +15,6 @@ export function findingInWords(column, finding) {
   if (low !== null && low === high) return `= ${low}`;
   if (high === null) return `≥ ${low}`;
   return low === null ? `≤ ${high}` : `from ${low} to ${high}`;
-}
-
-/** Return a number with the digits that tell it from others of its axis. */
-function shownOn([low, high], x) {
-  const digits = Math.ceil(Math.log10(Math.abs(x) / (high - low || Math.abs(x) || 1))) + 3;
-  return digits > 4 ? String(Number(x.toPrecision(Math.min(digits, 17)))).replace("-", "−") : short(x);
 }
 
 /** Return a probability with its standard error: "79.0 % ± 6.3"; without one if the model keeps no rows. */
@@ -154,11 +148,10 @@ export class NumberCard extends ColumnCard {
     this.fields = ["from", "to"].map((end) =>
       el("input", { type: "number", step: "any", placeholder: end, "aria-label": `${column.name}, ${end}`, onchange: () => this.take() }),
     );
-    this.shown = (x) => shownOn(axis, x);
+    this.shown = (x) => shownOn(scaleOf(axis), x);
     const histogram = el("div", { class: "histogram", role: "group", "aria-label": `${column.name}, histogram`, onkeydown: (event) => this.move(event) });
     histogram.append(...this.bars.map(({ button }) => button));
-    const ends = el("div", { class: "ends", "aria-hidden": "true" }, axis.slice(0, 2).map((end) => el("span", {}, this.shown(end))));
-    this.body.append(histogram, ends, this.words, el("div", { class: "range" }, this.fields[0], "to", this.fields[1]));
+    this.body.append(histogram, axisNumbers(scaleOf(axis), this.shown), this.words, el("div", { class: "range" }, this.fields[0], "to", this.fields[1]));
   }
 
   probability(density, [low, high]) {

@@ -8,11 +8,11 @@ import {
   el,
   inParts,
   nameOf,
+  nats,
   pageParts,
   percent,
   saveButtons,
   section,
-  short,
   stateOfAddress,
   table,
   writeAddress,
@@ -214,7 +214,7 @@ export class NetworkPage {
   caseInWords(logEvidence) {
     const doing = [...this.settings].map(([name, state]) => `${name} = ${state}`).join(", ");
     const after = doing ? ` | do(${doing})` : "";
-    if (this.evidence.size) return `${this.evidence.size} known; log p(evidence${after}) = ${short(logEvidence)} nats`;
+    if (this.evidence.size) return `${this.evidence.size} known; log p(evidence${after}) = ${nats(logEvidence)}`;
     return doing ? `No evidence; do(${doing}).` : "No evidence.";
   }
 
@@ -226,7 +226,7 @@ export class NetworkPage {
       this.settings.has(name) ? "set" : this.evidence.has(name) ? "known" : "",
     ]);
     this.most.replaceChildren(
-      el("p", { class: "note" }, `log p(these states and the evidence) = ${short(logProbability)} nats`),
+      el("p", { class: "note" }, `log p(these states and the evidence) = ${nats(logProbability)}`),
       el(
         "details",
         {},

@@ -1,5 +1,7 @@
 // The axis of a column of numbers: linear, or logarithmic beyond a width for a column with a heavy tail.
 
+import { el, short } from "./dom.js";
+
 /** Return the axis of a range [lowest, highest, whole, width]: a number x is at x, or at arsinh(x / width). */
 export function scaleOf(range) {
   const [low, high, whole, width] = range ?? [0, 1, false, null];
@@ -30,4 +32,19 @@ export function scaleOf(range) {
       return whole ? [...new Set(values.map(Math.round))] : values;
     },
   };
+}
+
+/** Return a number with the digits that tell it from others of its axis. */
+export function shownOn({ low, high }, x) {
+  const digits = Math.ceil(Math.log10(Math.abs(x) / (high - low || Math.abs(x) || 1))) + 3;
+  return digits > 4 ? String(Number(x.toPrecision(Math.min(digits, 17)))).replace("-", "−") : short(x);
+}
+
+/** Return the numbers below an axis: both ends, as `shown` writes them, and the middle. */
+export function axisNumbers(scale, shown) {
+  const { low, high, position, logarithmic } = scale;
+  const middle = shownOn(scale, scale.exactAt((position(low) + position(high)) / 2));
+  const title = logarithmic ? "Linear near 0, logarithmic beyond." : null;
+  const texts = [shown(low), logarithmic ? `${middle} (log)` : middle, shown(high)];
+  return el("div", { class: "ends", title, "aria-hidden": "true" }, texts.map((text) => el("span", {}, text)));
 }

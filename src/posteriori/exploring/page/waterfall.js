@@ -94,8 +94,8 @@ function waterfall({ terms, total, last, shown }, [label, against], [own, other]
       content,
     );
   drawing.append(
-    text(at(0) - 6, 14, `← ${clipped(against, 20)}`, "end"),
-    text(at(0) + 6, 14, `${clipped(label, 20)} →`, "start"),
+    text(at(0) - 6, 14, `← ${clipped(against, lettersIn(at(0)))}`, "end"),
+    text(at(0) + 6, 14, `${clipped(label, lettersIn(width - at(0)))} →`, "start"),
     svg("line", { x1: at(0), x2: at(0), y1: 18, y2: height - 4, stroke: "#9aa4af" }),
   );
   terms.forEach(({ name, value }, k) => {
@@ -141,6 +141,11 @@ function labelOf({ name }, most) {
   const [column, ...cell] = name.split(" = ");
   const parts = cell.length ? [column, `= ${cell.join(" = ")}`] : [name];
   return { lines: parts.map((line) => clipped(line, Math.floor(most / (LETTER_WIDTH * 9.5)))), size: 9.5 };
+}
+
+/** Return how many letters of a direction, beside its arrow, have room. */
+function lettersIn(room) {
+  return Math.min(Math.floor(room / (LETTER_WIDTH * 12)) - 3, 20);
 }
 
 function clipped(text, length) {
