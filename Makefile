@@ -21,7 +21,7 @@ test: $(ENVIRONMENT) ## Run the quick tests: those that reach all lines and bran
 .PHONY: full
 full: $(ENVIRONMENT) ## Run the other tests (tests/full.txt), which install Spark
 	$(PYTHON) -c "import pyspark" 2>/dev/null || $(PYTHON) -m pip install --quiet --editable ".[test,spark]"
-	$(PYTHON) -m pytest -m "full and not prose"
+	$(PYTHON) -m pytest -m "full and not prose" --durations=40
 
 .PHONY: laws
 laws: $(ENVIRONMENT) ## Run each law on more examples (minutes)
