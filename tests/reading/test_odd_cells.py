@@ -93,6 +93,16 @@ def test_an_empty_first_sheet_is_named(tmp_path):
 ROWS = [f"Bar {i} pipe,{i},{'ab'[i % 2]}" for i in range(20)]
 
 
+def test_a_cell_far_below_in_a_workbook_is_kept(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (("x", "day"), *[(i, datetime.date(2020, 1, 2)) for i in range(1200)], ("oops", 5)):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    frame, said = read(tmp_path / "t.xlsx")
+    assert frame.row(-1) == ("oops", "5")
+    assert len(said) == 2
+
+
 @pytest.mark.parametrize("cells", [['Bar 7" pipe'], ['5"', '7" x 8"'], ['x ""', '"odd ""one"", too"']])
 def test_a_quote_within_a_cell_is_a_character(cells, tmp_path):
     written = [f"{cell},7,a" for cell in cells]
