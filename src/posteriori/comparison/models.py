@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -87,7 +87,7 @@ def with_targets(X: Any, y: Any, *of_rows: Any) -> tuple[Any, ...]:
         table.require_memory()
     rows = np.flatnonzero(known)
     warn_of_missing_targets(len(known) - len(rows), len(known), labels.name)
-    each = (None if one is None else take_rows(one, rows) for one in of_rows)
+    each = (take_rows(one, rows) if isinstance(one, Sized) and len(one) == len(known) else one for one in of_rows)
     return take_rows(X, rows), y if isinstance(y, str) else take_rows(y, rows), *each
 
 
