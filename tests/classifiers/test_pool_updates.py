@@ -188,3 +188,19 @@ def test_merged_pools_of_one_column_are_read_again(tmp_path):
     merged = po.merge(pools)
     po.save(merged, tmp_path / "m.posteriori")
     assert np.array_equal(po.load(tmp_path / "m.posteriori").predict_proba(table), merged.predict_proba(table))
+
+
+def test_rows_without_label_add_nothing_to_the_held_out_sample():
+    X, y = table(360)
+    known = np.arange(len(y)) % 3 > 0
+    gaps = np.where(known, y, None)
+    first, later, kept = slice(0, 120), slice(120, 360), known[120:]
+    models = [pool_of(X[first], y[first]) for _ in range(2)]
+    with pytest.warns(UserWarning, match="80 of 240 rows have no label; they are left out"):
+        models[0].partial_fit(X[later], gaps[later])
+    models[1].partial_fit(X[later].filter(kept), y[later][kept])
+    assert models[0].member_weights_ == models[1].member_weights_
+    assert_array_equal(models[0].predict_proba(X), models[1].predict_proba(X))
+    with pytest.warns(UserWarning, match="have no label") as said:
+        models[0].unlearn(X[later], gaps[later])
+    assert len([one for one in said if "no label" in str(one.message)]) == 1

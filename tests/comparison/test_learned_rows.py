@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 import polars as pl
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
@@ -69,3 +70,25 @@ def test_smaller_sizes_are_nested_and_hold_no_test_rows():
         assert len(evaluated[0]) == 25
         assert not learned[2] & evaluated[0]
     assert calls[1][1] != calls[7][1]
+
+
+@pytest.mark.parametrize("run", [po.compare, po.cross_validate])
+def test_lazy_frames_leave_out_rows_without_target_and_files_are_refused(run, tmp_path):
+    X = pl.DataFrame({"u": np.arange(60.0) % 7, "t": [None if i % 5 == 0 else "ab"[i % 2] for i in range(60)]})
+    X.write_csv(path := tmp_path / "t.csv")
+    with pytest.warns(UserWarning, match="12 of 60 rows have no t; they are left out"):
+        run(["nb", "logistic"], X.lazy(), "t", random_state=0)
+    with pytest.raises(ValueError, match="at once; read them into memory"):
+        run(["nb", "logistic"], path, "t", random_state=0)
+
+
+@pytest.mark.parametrize("models", [["nb"], ["nb", "logistic"]])
+def test_folds_are_pairs_of_rows_or_one_of_each_row_of_the_table(models):
+    X, y, first = pl.DataFrame({"u": np.arange(60.0) % 7}), np.array(["a", "b"] * 30, dtype=object), np.arange(60) < 25
+    parts = np.flatnonzero(first), np.flatnonzero(~first)
+    pairs = po.cross_validate(models, X, y, folds=[parts, parts[::-1]])
+    assert_array_equal(pairs.fold, first)
+    known = np.arange(60) % 5 > 0
+    with pytest.warns(UserWarning, match="12 of 60 rows have no label"):
+        result = po.cross_validate(models, X, np.where(known, y, None), folds=first.astype(int))
+    assert_array_equal(result.fold, first[known])

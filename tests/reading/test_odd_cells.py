@@ -93,6 +93,16 @@ def test_an_empty_first_sheet_is_named(tmp_path):
 ROWS = [f"Bar {i} pipe,{i},{'ab'[i % 2]}" for i in range(20)]
 
 
+def test_a_cell_far_below_in_a_workbook_is_kept(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (("x", "day"), *[(i, datetime.date(2020, 1, 2)) for i in range(1200)], ("oops", 5)):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    frame, said = read(tmp_path / "t.xlsx")
+    assert frame.row(-1) == ("oops", "5")
+    assert len(said) == 2
+
+
 @pytest.mark.parametrize("cells", [['Bar 7" pipe'], ['5"', '7" x 8"'], ['x ""', '"odd ""one"", too"']])
 def test_a_quote_within_a_cell_is_a_character(cells, tmp_path):
     written = [f"{cell},7,a" for cell in cells]
@@ -108,6 +118,13 @@ def test_quotes_that_do_not_pair_are_named_with_their_line(tmp_path):
         read(path)
     path = write(tmp_path / "t.csv", "name,x,y", 'a" b,1,a', *ROWS, '"Bar 7" pipe,7,a', *ROWS)
     with pytest.raises(ValueError, match="in line 23 quotes do not pair"):
+        read(path)
+
+
+@pytest.mark.parametrize("cell", ['"Bar 7\\" pipe"', '"{\\"k\\": 1}"', '"one "odd" one"'])
+def test_a_quote_that_ends_a_cell_too_early_is_named_with_its_line(cell, tmp_path):
+    path = write(tmp_path / "t.csv", "name,x,y", *ROWS, f"{cell},7,a", *ROWS)
+    with pytest.raises(ValueError, match="in line 22 quotes do not pair"):
         read(path)
 
 

@@ -203,9 +203,7 @@ def cross_validate(
     is_seed = isinstance(random_state, Integral)
     seed = int(random_state) if is_seed else int(generator(random_state).integers(2**31 - 1))
     if not all(isinstance(model, GenerativeEstimator) for model in titled.values()):
-        are_of_rows = np.ndim(folds) == 1
-        X, y, sample_weight, groups, each = with_targets(X, y, sample_weight, groups, folds if are_of_rows else None)
-        folds = each if are_of_rows else folds
+        X, y, sample_weight, groups, folds = with_targets(X, y, sample_weight, groups, folds)
     if predicts_number(next(iter(titled.values()))):
         own = isinstance(folds, int | np.integer) and folds >= _FEWEST_FOLDS and stratified
         if own and all(map(predicts_density, titled.values())):

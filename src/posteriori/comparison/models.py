@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,6 +28,7 @@ from posteriori.tables import Blocks, Column, Schema, Table, quote
 from posteriori.tables.arrays import write_column
 from posteriori.tables.batch import read_codes, read_numbers, require_finite
 from posteriori.tables.blocks import BlockTable
+from posteriori.tables.polars import LazyTable
 from posteriori.tables.rows import take_rows
 from posteriori.user_warnings import warn, warn_of_missing_targets
 
@@ -77,13 +78,16 @@ class Rows:
 
 def with_targets(X: Any, y: Any, *of_rows: Any) -> tuple[Any, ...]:
     """Return a table, its target, and what is given for each row, without rows that lack the target; say how many."""
-    labels = read_labels(y, read_table(X))
+    table = read_table(X)
+    labels = read_labels(y, table)
     known = labels.known()
     if known.all():
         return X, y, *of_rows
+    if isinstance(table, LazyTable):
+        table.require_memory()
     rows = np.flatnonzero(known)
     warn_of_missing_targets(len(known) - len(rows), len(known), labels.name)
-    each = (None if one is None else take_rows(one, rows) for one in of_rows)
+    each = (take_rows(one, rows) if isinstance(one, Sized) and len(one) == len(known) else one for one in of_rows)
     return take_rows(X, rows), y if isinstance(y, str) else take_rows(y, rows), *each
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from posteriori.tables import Batch, Column
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import joined
 from posteriori.tables.progress import step
+from posteriori.tables.rows import take_rows
 
 MOST_EVALUATED = 200_000  # rows: the standard error of an accuracy of 0.8 is then 0.001, and memory is bounded
 MOST_EVALUATED_BY_ALL = 50_000  # the same, by every candidate of a pool: the standard error is then 0.002
@@ -108,6 +109,8 @@ class FoldedData:
                 raise ValueError(f"n_samples={len(evaluated)}: cross-validation takes two rows with a label at least")
             folds = min(folds, len(evaluated))
         group = None if groups is None else np.asarray(groups)[evaluated]
+        if isinstance(folds, Sized) and len(folds) == len(y_true):
+            folds = take_rows(folds, evaluated)
         of_rows = y_true[evaluated], weight[evaluated]
         copied = None if copies is None else copies[evaluated]
         fold = _counted_first(*of_rows, folds, stratified=stratified, groups=group, copies=copied, seed=random_state)

@@ -35,7 +35,7 @@ from posteriori.sources.source import LabelledSource
 from posteriori.support.typing import Array
 from posteriori.tables import Column
 from posteriori.tables.batch import joined
-from posteriori.user_warnings import warn
+from posteriori.user_warnings import each_once, warn, warn_of_missing_targets
 
 
 def add(pool: FittedPool, data: Data) -> FittedPool:
@@ -63,11 +63,12 @@ def add(pool: FittedPool, data: Data) -> FittedPool:
 
 def remove(pool: FittedPool, data: Data) -> FittedPool:
     """Return a pool whose members have not learned from some rows; its weights stay."""
-    members, unable = updated(
-        pool.members,
-        lambda member: reason_not_mergeable(member, "unlearn", "fit the remaining rows"),
-        lambda member: fitted_model.remove(member, data.X, data.y, data.sample_weight),
-    )
+    with each_once():
+        members, unable = updated(
+            pool.members,
+            lambda member: reason_not_mergeable(member, "unlearn", "fit the remaining rows"),
+            lambda member: fitted_model.remove(member, data.X, data.y, data.sample_weight),
+        )
     return replace(_with_members(pool, members, unable, None), record=pool.record.of_other_rows())
 
 
@@ -176,13 +177,16 @@ def _predicted_before(pool: FittedPool, data: Data) -> tuple[HeldOutSample, Held
         draws = all(models[m].is_density for m in np.flatnonzero(pool.posterior.shares))
         held_out = None if draws else _held_out(pool, source, rows)
     warn_of_further_dates(list(pool.members.values()), rows)
-    chosen = stratified_subsample(rows.y_true, MOST_KEPT)
+    labelled = np.flatnonzero(rows.y_true >= 0)
+    chosen = labelled[stratified_subsample(rows.y_true[labelled], MOST_KEPT)]
     known = places_of(pool.target, rows.target)
     logs = np.full((len(chosen), len(rows.target.categories), len(found)), FLOOR)
     for m, log_posterior in enumerate(found):
         logs[:, known, m] = np.maximum(log_posterior[chosen], FLOOR)
     weight = np.ones(len(rows.y_true)) if rows.source.weight is None else rows.source.weight
-    scale = weight.sum() / weight[chosen].sum() if weight[chosen].sum() > 0 else 1.0
+    name = data.y if isinstance(data.y, str) else None
+    warn_of_missing_targets(int((weight[rows.y_true < 0] > 0).sum()), len(weight), name)
+    scale = weight[labelled].sum() / weight[chosen].sum() if weight[chosen].sum() > 0 else 1.0
     return HeldOutSample(logs, rows.y_true[chosen], weight[chosen] * scale), held_out
 
 
@@ -193,7 +197,7 @@ def _held_out(pool: FittedPool, source: LabelledSource, rows: TrainingRows) -> H
     """
     index = np.full(len(rows.target.categories), -1)
     index[places_of(pool.target, rows.target)] = np.arange(len(pool.classes))
-    known = np.flatnonzero(index[rows.y_true] >= 0)
+    known = np.flatnonzero((rows.y_true >= 0) & (index[rows.y_true] >= 0))
     if not len(known):
         return None
     of_known = index[rows.y_true[known]]

@@ -553,6 +553,7 @@ def _read_sheet(path: Path, sheet: str, skip: int, drop_empty_rows: bool = True)
         path,
         sheet_name=sheet,
         engine="calamine",
+        infer_schema_length=None,  # a cell of another type than the rows that are looked at would be missing
         raise_if_empty=False,
         drop_empty_rows=drop_empty_rows,
         read_options={"header_row": skip} if skip else None,

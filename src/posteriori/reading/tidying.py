@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,7 +38,8 @@ def untidiness_of(lines: Sequence[str], separator: str) -> Untidy | None:
     if is_alone or (len(widths) > 1 and not has_ends):
         return None  # it may have another separator, below a title
     has_blanks = width > 1 and bool(_blank_lines(rows, width))
-    if has_ends or has_blanks or any(_has_quote_within(cells, lines[start:stop]) for start, stop, cells in rows):
+    has_quotes = any(_has_quote_within(cells, lines[start:stop]) for start, stop, cells in rows)
+    if has_ends or has_blanks or has_quotes or _ends_quotes_early(lines, separator):
         return Untidy(width, has_ends, has_blanks)
     return None
 
@@ -74,6 +76,16 @@ def _rows(lines: Sequence[str], separator: str) -> Iterator[tuple[int, int, list
         for cells in reader:
             yield start, reader.line_num, cells
             start = reader.line_num
+
+
+def _ends_quotes_early(lines: Sequence[str], separator: str) -> bool:
+    """Return whether text follows the quote that ends a cell: polars drops such quotes, and may join rows."""
+    reader = csv.reader(lines, delimiter=separator, strict=True)
+    try:
+        deque(reader, maxlen=0)
+    except csv.Error:
+        return reader.line_num < len(lines)  # the lines may end within a cell
+    return False
 
 
 def _is_blank(cells: Sequence[str]) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -402,6 +402,10 @@ class LazyTable(ABC):
     def numbers(self, columns: Sequence[int], schema_columns: Sequence[Column], rows: slice) -> Array:
         """Raise ValueError: only `StreamedTable.parts` and partitions give numbers."""
         del columns, schema_columns, rows
+        self.require_memory()
+
+    def require_memory(self) -> NoReturn:
+        """Raise ValueError: all rows at once are more than files give."""
         raise ValueError(f"this takes all rows of {self._listed} at once; read them into memory")
 
     def target_or(self, y: Any) -> Any:

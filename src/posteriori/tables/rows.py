@@ -29,6 +29,8 @@ def take_rows(X: Any, rows: Sequence[int] | Array) -> Any:
     if hasattr(X, "iloc"):  # pandas allows column names that are not strings; narwhals does not
         return X.iloc[positions]
     frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        frame = frame.collect()
     if isinstance(frame, nw.DataFrame):
         return frame[positions].to_native()
     return [X[row] for row in positions]
