@@ -202,7 +202,7 @@ def test_what_is_not_comparable_is_refused(model):
         po.report(model, LATER, against=EARLIER, out_of_fold=model.predict_proba(LATER))
     with pytest.raises(ValueError, match="0 sample"):
         po.report(model, LATER, against=EARLIER[:0])
-    with pytest.raises(TypeError, match="cannot be reported on"):
+    with pytest.raises(ValueError, match="against is not used in a report on clusters"):
         po.report(po.MixtureModel(1).fit(PENGUINS.select("body_mass_g")), PENGUINS, against=PENGUINS)
     with pytest.raises(ValueError, match="address of a page"):
         po.report(model, LATER, against=EARLIER, explorer="javascript:alert(1)")

@@ -211,8 +211,8 @@ def test_a_model_that_was_given_is_not_refitted():
 
 
 def test_what_is_no_classifier_of_posteriori_is_refused():
-    with pytest.raises(TypeError, match="MixtureModel cannot be reported on"):
-        po.report(po.MixtureModel(1).fit(PENGUINS.select("body_mass_g")), PENGUINS, "species")
+    with pytest.raises(TypeError, match="ChowLiuTree cannot be reported on"):
+        po.report(po.ChowLiuTree().fit(PENGUINS.select("body_mass_g", "sex")), PENGUINS, "species")
 
 
 def test_examples_are_what_they_are_called(penguins):
