@@ -73,7 +73,7 @@ def test_smaller_sizes_are_nested_and_hold_no_test_rows():
 
 
 @pytest.mark.parametrize("run", [po.compare, po.cross_validate])
-def test_lazy_frames_leave_out_rows_without_target_and_files_are_refused(run, tmp_path):
+def test_lazy_frames_may_lack_targets_and_files_are_refused(run, tmp_path):
     X = pl.DataFrame({"u": np.arange(60.0) % 7, "t": [None if i % 5 == 0 else "ab"[i % 2] for i in range(60)]})
     X.write_csv(path := tmp_path / "t.csv")
     with pytest.warns(UserWarning, match="12 of 60 rows have no t; they are left out"):

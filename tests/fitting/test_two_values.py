@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.naive_bayes import BernoulliNB
 
 import posteriori as po
@@ -100,3 +101,16 @@ def test_parts_equal_one_fit_and_a_third_value_warns():
         po.NaiveBayes(columns=po.Columns(categorical_features="from_dtype")).partial_fit(X, Y).partial_fit(
             later, Y[90:]
         )
+
+
+@pytest.mark.parametrize("model", [po.GenerativeForest(), po.NaiveBayes(labels=po.Labels(unlabelled="ignore"))])
+def test_rows_left_out_do_not_decide_on_two_values(model):
+    y = np.array(["a", "b", None] * 20, dtype=object)
+    X = pl.DataFrame({"x": np.arange(60.0) % 9, "two": [i // 3 % 2 if i % 3 < 2 else i for i in range(60)]})
+    known = np.arange(60) % 3 < 2
+    labelled = X.filter(known)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        left_out = clone(model).fit(X, y)
+    alone = clone(model).fit(labelled, y[known])
+    assert_array_equal(left_out.predict_proba(labelled), alone.predict_proba(labelled))

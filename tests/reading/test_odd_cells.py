@@ -122,7 +122,7 @@ def test_quotes_that_do_not_pair_are_named_with_their_line(tmp_path):
 
 
 @pytest.mark.parametrize("cell", ['"Bar 7\\" pipe"', '"{\\"k\\": 1}"', '"one "odd" one"'])
-def test_a_quote_that_ends_a_cell_too_early_is_named_with_its_line(cell, tmp_path):
+def test_a_quote_that_ends_a_cell_too_early_is_named(cell, tmp_path):
     path = write(tmp_path / "t.csv", "name,x,y", *ROWS, f"{cell},7,a", *ROWS)
     with pytest.raises(ValueError, match="in line 22 quotes do not pair"):
         read(path)

@@ -67,3 +67,9 @@ def test_predictions_move_with_an_offset(offset):
     for make in (po.AdditiveRegressor, po.GenerativeRegressor):
         at_first, moved = (make(random_state=0).fit(X, y + one).predict(X) - one for one in (0.0, -offset))
         assert_allclose(moved, at_first, atol=1e-4 * np.ptp(y))
+
+
+def test_rows_without_target_do_not_count_among_the_fewest():
+    y = np.array([1.0, 2.0, *[np.nan] * 8])
+    with pytest.warns(UserWarning, match="8 of 10 rows have no label"), pytest.raises(ValueError, match="n_samples=2"):
+        po.AdditiveRegressor().fit(np.arange(10.0)[:, np.newaxis], y)

@@ -119,11 +119,14 @@ def first_rows(
         texts=text_places(given.text if recipe.reads_counts else None, given.keep, columns, names, chosen),
         counted=counted,
     )
+    target = _declared_classes(classes, labels, recipe.labels.unlabelled == "learn")
     if recipe.chooses_categories:
         named = {columns[j] for j in stated_places(distributions, names)}
         weight = check_weights(sample_weight, table.n_rows)
+        if recipe.leaves_out_unlabelled(complete) and isinstance(labels, LabelColumn):
+            is_known = replace(labels, may_miss=True).components(target, slice(0, table.n_rows)) >= 0
+            weight = np.where(is_known, 1.0 if weight is None else weight, 0.0)
         schema = with_two_values(schema, table, schema.spread(columns), distributions, named, weight)
-    target = _declared_classes(classes, labels, recipe.labels.unlabelled == "learn")
     ordered = given.ordered_target(target, schema.names)
     unknown = [name for name in given.order or () if name not in (*schema.names, target.name)]
     if len(unknown) == 1 and ordered.order != target.order:  # labels without a name
