@@ -80,7 +80,7 @@ _SKIPPED = set()
 
 
 def pytest_runtest_logreport(report):
-    """Note each skipped test, in the process that hears of all of them."""
+    """Note each skipped test, in the process that takes all reports."""
     if report.skipped and not hasattr(report, "wasxfail"):
         _SKIPPED.add(report.nodeid)
 

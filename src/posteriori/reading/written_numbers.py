@@ -108,6 +108,7 @@ class SeenCells:
     bound: str = ""  # one of these
     n_whole: int = 0  # numbers that are digits alone
     n_integers: int = 0  # numbers that are integers, however they are written
+    has_long: bool = False  # whether some are of so many digits that floats lose some
 
     def __add__(self, other: SeenCells) -> SeenCells:
         return SeenCells(
@@ -126,12 +127,14 @@ class SeenCells:
             self.bound or other.bound,
             self.n_whole + other.n_whole,
             self.n_integers + other.n_integers,
+            self.has_long or other.has_long,
         )
 
     @property
     def are_whole(self) -> bool:
-        """Whether all numbers are integers, and nearly all of them are written as digits alone."""
-        return self.n_integers == self.n_numbers > 0 and self.n_whole >= NUMBERS_SHARE * self.n_numbers
+        """Whether all numbers are integers, and nearly all of them, or long ones, are written as digits alone."""
+        are_integers = self.n_integers == self.n_numbers > 0
+        return are_integers and (self.has_long or self.n_whole >= NUMBERS_SHARE * self.n_numbers)
 
 
 def _some(cells: frozenset[str], most: int) -> frozenset[str]:
@@ -194,6 +197,7 @@ def look_at(cells: pl.Series, decimal: str) -> SeenCells:
         int(n.filter(plain).sum()),
         values=_some(frozenset(distinct.head(_FEW_VALUES + 1)), _FEW_VALUES),
         n_whole=int(n.filter(distinct.str.contains("^-?[0-9]+$")).sum()),
+        has_long=bool(distinct.str.contains("^-?[0-9]{16,}$").any()),
     )
     if len(words):
         is_bound = ~is_number & tidy.str.contains(_bound(decimal))
