@@ -300,6 +300,6 @@ def test_whole_numbers_of_more_than_53_bits_are_kept_apart(engine):
     assert by_label.classes_.tolist() == WIDE
 
 
-def test_long_whole_numbers_stay_beside_one_written_as_a_fraction(tmp_path):
+def test_long_whole_numbers_stay_beside_a_fraction(tmp_path):
     (tmp_path / "t.csv").write_text("id,y\n9007199254740993,a\n9007199254740995,b\n7.0,a\n")
     assert po.scan(tmp_path / "t.csv").frame.collect()["id"].to_list() == [2**53 + 1, 2**53 + 3, 7]
