@@ -13,17 +13,17 @@ _NAMES = ["prediction", "prediction_low", "prediction_high"]
 
 
 def made(kind, n=600):
-    """Rows with a number far from 0, a whole number, and a category."""
+    """Rows with a number far from 0, a whole number, and a category; the first cell of prices is far from all rows."""
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=n), rng.integers(0, 9, n)
     y = np.exp(a * 0.8 + b / 5 + 0.3 * rng.normal(size=n))
-    y = {"log": y, "counts": rng.poisson(y).astype(float), "zeros": np.where(rng.random(n) < 0.3, 0.0, y)}[kind]
+    y = {"log": y, "prices": 100.0 + np.exp(a + 0.3 * rng.normal(size=n)), "counts": rng.poisson(y).astype(float), "zeros": np.where(rng.random(n) < 0.3, 0.0, y)}[kind]
     return pl.DataFrame({"a": a * 50 + 1e6, "b": b, "c": rng.choice(list("uvw"), n), "y": y})
 
 
 TABLES = {
     "penguins": lambda: (PENGUINS, "body_mass_g"),
-    **{kind: lambda kind=kind: (made(kind), "y") for kind in ("log", "counts", "zeros")},
+    **{kind: lambda kind=kind: (made(kind), "y") for kind in ("log", "counts", "zeros", "prices")},
 }
 
 

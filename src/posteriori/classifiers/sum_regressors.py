@@ -272,9 +272,9 @@ class AdditiveRegressor(SumRegressor):
         -----
         A row is a sum of its columns; mean and interval are functions of this sum, which the SELECT holds as lines,
         to within a thousandth of the standard deviation. The variance is the same in all rows: that of a training row
-        in the mean, where Python adds for each row what the coefficients are uncertain there. On 1,500 rows of three
-        columns, that moved half of the ends by less than a thousandth of the width of the interval, and all by less
-        than 2 %.
+        in the mean, where Python adds for each row what the coefficients are uncertain there. On eight tables of 200
+        to 1,500 training rows, that moved half of the ends by less than 1 % of the width of the interval, and all by
+        less than 15 %; on fewer than 50 rows, half by up to 9 %, and all by less than 29 %.
 
         Examples
         --------

@@ -94,6 +94,25 @@ def _parts(value: FittedGaussian, cells: CellReader) -> Iterator[Node]:
         yield real(choice(cells.code(of.column), [literal(one) for one in by_code.tolist()]))
 
 
+def _reach(value: FittedGaussian) -> tuple[float, float]:
+    """Return bounds of the location of any row."""
+    features, beta = value.found.design.features, value.squares.coefficients[:, 0]
+    ends = np.full(2, _constant(value))
+    for one, (line, steps) in zip(features.numbers, features.parts_of_numbers, strict=True):
+        of_line = float(beta[line.start]) / one.scale * (np.array(one.reach) - one.centre)
+        levels = _levels(one, beta[line.start : steps.stop])
+        ends += [of_line.min() + levels.min(), of_line.max() + levels.max()]
+    for of, part in zip(features.categories, features.parts_of_categories, strict=True):
+        of_codes = np.append(0.0, beta[part]) - of.usual @ beta[part]
+        ends += [of_codes.min(), of_codes.max()]
+    return float(ends[0]), float(ends[1])
+
+
+def _levels(one: NumberFeatures, beta: Array) -> Array:
+    """Return what the steps add to the location between two cuts each, (k + 1,)."""
+    return np.asarray(np.cumsum(np.append(0.0, beta[1:])) - one.usual @ beta)
+
+
 def _part_of_number(cells: CellReader, one: NumberFeatures, beta: Array) -> Node:
     """Return a line, which is constant far outside of the training rows, and steps."""
     x = cells.number(one.column)
@@ -105,7 +124,7 @@ def _part_of_number(cells: CellReader, one: NumberFeatures, beta: Array) -> Node
         (less(literal(high), column(x)), literal(slope * (high - one.centre))),
         default=times(literal(slope), plus(column(near), literal(centre - one.centre))),
     )
-    levels = (np.cumsum(np.append(0.0, beta[1:])) - one.usual @ beta).tolist()
+    levels = _levels(one, beta).tolist()
     below = [
         (less(column(x), cells.exactly(cut)), literal(level)) for cut, level in zip(one.cuts, levels[:-1], strict=True)
     ]
@@ -118,7 +137,10 @@ def _part_of_number(cells: CellReader, one: NumberFeatures, beta: Array) -> Node
 def _curves(value: FittedGaussian, coverage: float) -> dict[str, tuple[Array, Array]]:
     """Return the mean and the ends of the interval by the location, each as places, (k,), and values at these, (k,)."""
     spread = float(np.sqrt(value.usual_variance))
+    least, most = _reach(value)
     low, high = value.found.edges[[1, -2]] + np.array([-_REACH, _REACH]) * spread
+    low = max(low, least)  # on a scale of logarithms, the edge of cells near 0 is far from any row
+    high = max(min(high, most), low + spread)
     n_places = int(min(_PER_SPREAD * (high - low) / spread, _MOST_PLACES)) + 2
     places = np.linspace(low, high, n_places)
 
