@@ -17,7 +17,9 @@ def made(kind, n=600):
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=n), rng.integers(0, 9, n)
     y = np.exp(a * 0.8 + b / 5 + 0.3 * rng.normal(size=n))
-    y = {"log": y, "prices": 100.0 + np.exp(a + 0.3 * rng.normal(size=n)), "counts": rng.poisson(y).astype(float), "zeros": np.where(rng.random(n) < 0.3, 0.0, y)}[kind]
+    shifted = 100.0 + np.exp(a + 0.3 * rng.normal(size=n))
+    of_kinds = {"log": y, "counts": rng.poisson(y).astype(float), "zeros": np.where(rng.random(n) < 0.3, 0.0, y)}
+    y = (of_kinds | {"prices": shifted})[kind]
     return pl.DataFrame({"a": a * 50 + 1e6, "b": b, "c": rng.choice(list("uvw"), n), "y": y})
 
 
