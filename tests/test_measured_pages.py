@@ -84,7 +84,15 @@ def test_the_readme_quotes_the_figures_of_the_pages():
         section,
     ).groups()
     page = (ROOT / "docs" / "pool.md").read_text(encoding="utf-8")
-    assert re.findall(r"[Cc]ommit `(\w+)`", section) == [commit]
+    of_numbers, below, covered = re.search(
+        r"At commit `(\w+)`, on twenty tables, the CRPS was ([\d.]+) % below .* ([\d.]+) % of the numbers", section
+    ).groups()
+    numbers = (ROOT / "docs" / "regression.md").read_text(encoding="utf-8")
+    assert f"at commit `{of_numbers}`" in numbers
+    assert (
+        f"the CRPS is {1 - float(below) / 100:.3f} of that of the best rival of each table, and {covered} %" in numbers
+    )
+    assert re.findall(r"[Cc]ommit `(\w+)`", section) == [commit, of_numbers]
     assert f"at commit `{commit}`; CatBoost" in page
     assert f"{n_tables} tables of at most {n_rows} rows" in page
     assert pool == of_hidden_cells("pool", "0%", 2)
