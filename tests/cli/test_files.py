@@ -201,7 +201,7 @@ def test_a_row_with_too_few_cells_is_named_by_its_line():
     Path("t.csv").write_text("\n".join(lines) + "\n\n")
     code, _, err = run("fit", "t.csv", "--target", "y")
     assert code == 0
-    assert "a blank line is skipped (line 2001)" in err
+    assert "2 blank lines are skipped (the first is line 2001)" in err
 
 
 def test_empty_lines_at_the_end_of_packed_files_are_left_out(folder):

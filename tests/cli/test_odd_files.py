@@ -62,11 +62,11 @@ def test_labels_may_be_wrong_and_missing_at_once(folder, nothing, suffix, model,
     assert error == "every cell of the target 'y' is missing; fill it in, or choose another target"
 
 
-@pytest.mark.parametrize("line", ['1,"u,a', '1,"u"x"y,a'])
+@pytest.mark.parametrize(("line", "where"), [('1,"u,a', " column 'c' holds"), ('1,"u"x"y,a', " quotes do not pair")])
 @pytest.mark.parametrize("position", [20, 10_040])
-def test_quotes_that_do_not_pair_are_named_by_line_and_column(line, position):
+def test_quotes_that_do_not_pair_are_named_by_their_line(line, where, position):
     lines_with(position, line, 10_050)
-    assert f"in line {position} column 'c' holds" in refused(*FIT)
+    assert f"in line {position}{where}" in refused(*FIT)
 
 
 def test_a_row_with_too_many_cells_is_named_by_its_line():

@@ -295,7 +295,6 @@ def test_strings_of_text_files_are_dates(tmp_path, written, kind):
     "cells",
     [
         ["1-2", "3-4"],
-        ["2024-01-32", "2024-01-01"],
         ["10.0.0.1", "10.0.0.2"],
         ["2024", "2023"],
         ["3:1", "2:0 n.V."],
@@ -306,6 +305,12 @@ def test_strings_of_text_files_are_dates(tmp_path, written, kind):
 )
 def test_other_strings_are_no_dates(cells):
     assert type_of_strings(pl.Series(cells, dtype=pl.String)) == (None, "")
+
+
+def test_a_day_that_is_none_is_named_as_the_reason():
+    dtype, reason = type_of_strings(pl.Series(["2024-01-32", "2024-01-01"]))
+    assert dtype is None
+    assert "2024-01-32" in reason
 
 
 @pytest.mark.parametrize(

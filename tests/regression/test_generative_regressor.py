@@ -195,7 +195,7 @@ def test_rare_rows_have_a_low_density():
     [
         ([1.0] * 8, "the target 'y' is 1 in every row"),
         ([1.0, 2.0, np.inf, 3.0, 4.0, 5.0, 6.0, 7.0], "infinity: the target 'y' is inf in row 2"),
-        ([1.0, 2.0, np.nan, 3.0, 4.0, 5.0, 6.0, 7.0], "the target of row 2 is missing"),
+        ([np.nan] * 8, "every cell of the target 'y' is missing"),
         (list("abcdefgh"), "the target 'y' holds strings, and a regressor predicts numbers"),
     ],
 )

@@ -194,7 +194,7 @@ def test_executors_say_what_is_wrong_in_the_same_words(in_parts, frame):
     assert str(there.value) == str(here.value)
     hidden = frame.with_columns(pl.when(pl.int_range(pl.len()) == 4321).then(None).otherwise(pl.col("y")).alias("y"))
     with pytest.raises(ValueError, match="row 4321 is missing"):
-        po.NaiveBayes().fit(in_parts(hidden, 1000, 3000), "y")
+        po.NaiveBayes(labels=po.Labels(unlabelled="error")).fit(in_parts(hidden, 1000, 3000), "y")
 
 
 def test_categories_may_need_codes_of_32_bits(spark):

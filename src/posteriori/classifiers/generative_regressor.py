@@ -202,7 +202,7 @@ class GenerativeRegressor(Regressor):
         >>> from posteriori.datasets import load_penguins
         >>> penguins = load_penguins().drop_nulls("body_mass_g")
         >>> model = po.GenerativeRegressor().fit(penguins, "body_mass_g")
-        >>> "AS prediction_low" in model.additive_member().to_sql("penguins")
+        >>> "prediction_low" in model.additive_member().to_sql("penguins")
         True
         """
         value, same = (

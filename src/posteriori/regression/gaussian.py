@@ -178,7 +178,7 @@ def additive_of(value: FittedRegression, recipe: Recipe) -> FittedGaussian:
     location = next((one for one in members.locations if one.name == "additive"), None)
     if location is None or members.sums is None:
         raise ValueError("the pool has no additive member; fit an AdditiveRegressor")
-    found = Locations(
+    locations = Locations(
         members.cells,
         members.share,
         members.scale,
@@ -186,7 +186,7 @@ def additive_of(value: FittedRegression, recipe: Recipe) -> FittedGaussian:
         members.sums.first(len(members.design.features)),
         (location,),
     )
-    return FittedGaussian(recipe, value.target, value.of_columns, found)
+    return FittedGaussian(recipe, value.target, value.of_columns, locations)
 
 
 def remove(value: FittedGaussian, data: Data) -> FittedGaussian:

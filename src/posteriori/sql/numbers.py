@@ -109,7 +109,7 @@ def _reach(value: FittedGaussian) -> tuple[float, float]:
 
 
 def _levels(one: NumberFeatures, beta: Array) -> Array:
-    """Return what the steps add to the location between two cuts each, (k + 1,)."""
+    """Return the sum of the steps between two cuts each, about its mean, (k + 1,)."""
     return np.asarray(np.cumsum(np.append(0.0, beta[1:])) - one.usual @ beta)
 
 
