@@ -104,8 +104,8 @@ plt.show()
 # %%
 # With one variance for both classes the model has fewer ways to explain the rows, and EM stays with the height here.
 #
-# For this reason a missing label is an error in posteriori by default. ``po.Labels(unlabelled="learn",
-# unlabelled_weight="held_out")`` chooses the weight of such rows on held-out labels, and may choose 0.
+# For this reason ``fit`` warns when EM learns from rows without label, and ``po.Labels(unlabelled="ignore")`` leaves them
+# out. ``po.Labels(unlabelled_weight="held_out")`` chooses their weight on held-out labels, and may choose 0.
 #
 # No label at all
 # ---------------

@@ -71,8 +71,8 @@ class GenerativeEstimator(Classifier, OneModel):
         Raises
         ------
         ValueError
-            A label is missing, a cell is infinite or out of the support of its distribution, two columns have the same
-            name, or a weight is negative. The message names the place and the remedy.
+            Every label is missing, a cell is infinite or out of the support of its distribution, two columns have the
+            same name, or a weight is negative. The message names the place and the remedy.
         TypeError
             X is not a table, or a column holds something other than numbers, strings and booleans.
 

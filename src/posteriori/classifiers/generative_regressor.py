@@ -163,7 +163,7 @@ class GenerativeRegressor(Regressor):
         Raises
         ------
         ValueError
-            The target holds no numbers, an infinite one, the same one in every row, or a gap; there are fewer than
+            The target holds no numbers, an infinite one, or the same one in every row; there are fewer than
             three rows; or as in `NaiveBayes.fit`.
         """
         self.fitted_ = fit(self.recipe, Data(X, y, sample_weight, groups=groups))
