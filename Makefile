@@ -36,10 +36,6 @@ quick: $(ENVIRONMENT) ## Choose the quick tests again, by what each test reaches
 mutants: $(ENVIRONMENT) ## Change a sign, an index or an axis of the source, 22 times, and see whether tests notice (minutes)
 	$(PYTHON) -m tests.mutants
 
-.PHONY: kernels
-kernels: $(ENVIRONMENT) ## Run the tests, and add the kernels that they compile to the list of signatures
-	$(PYTHON) -m pytest --record-kernels
-
 .PHONY: docs
 docs: $(ENVIRONMENT) ## Build the documentation site into build/site; warnings and dead links are errors
 	$(PYTHON) -c "import sphinx_copybutton, sphinx_gallery" 2>/dev/null || $(PYTHON) -m pip install --quiet --editable ".[docs]"
@@ -79,16 +75,11 @@ lowest: $(ENVIRONMENT) ## Run quick tests with the lowest promised version of ea
 	$(PYTHON) .ci/environments.py lowest
 
 .PHONY: wheel
-wheel: $(ENVIRONMENT) ## Build sdist and wheel; install the wheel in a fresh environment, and run what must not compile
+wheel: $(ENVIRONMENT) ## Build sdist and wheel, and test the wheel in a fresh environment without Numba
 	$(PYTHON) -c "import build" 2>/dev/null || $(PYTHON) -m pip install --quiet build
 	rm -rf build/wheel
-	NUMBA_CACHE_DIR=$(CURDIR)/build/kernels $(PYTHON) -m build --outdir build/wheel
-	$(PYTHON) -m venv build/wheel/venv
-	build/wheel/venv/bin/python -m pip install --quiet build/wheel/*.whl
-	cd build/wheel && venv/bin/python -c 'import posteriori.datasets as d; d.load_penguins().write_csv("penguins.csv")'
-	cd build/wheel && venv/bin/posteriori fit penguins.csv --target species --output penguins.posteriori
-	cd build/wheel && venv/bin/posteriori predict penguins.posteriori penguins.csv --output predicted.csv
-	$(PYTHON) .ci/first_start.py build/wheel/venv
+	$(PYTHON) -m build --outdir build/wheel
+	$(PYTHON) .ci/installed.py build/wheel
 
 define SCORE
 import sys, posteriori as po
@@ -103,7 +94,7 @@ minimal: $(ENVIRONMENT) ## Score rows in a fresh environment with NumPy and safe
 	rm -rf build/minimal
 	$(PYTHON) -m venv build/minimal
 	build/minimal/bin/python -m pip install --quiet "numpy>=2.1" "safetensors>=0.5"
-	POSTERIORI_NO_MACHINE_CODE=1 build/minimal/bin/python -m pip install --quiet --no-deps .
+	build/minimal/bin/python -m pip install --quiet --no-deps .
 	$(PYTHON) -c "import posteriori.cli as c; raise SystemExit(c.main())" fit src/posteriori/datasets/penguins.csv --model nb --target species --output build/minimal/penguins.posteriori
 	$(PYTHON) -c "import posteriori.cli as c; raise SystemExit(c.main())" fit src/posteriori/datasets/penguins.csv --model kernel --target body_mass_g --output build/minimal/mass.posteriori
 	build/minimal/bin/python -c "$$SCORE" build/minimal/penguins.posteriori

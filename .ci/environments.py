@@ -52,10 +52,14 @@ def find_python(version: str) -> str | None:
 
 def lowest_requirements() -> list[str]:
     """Return the lowest promised version of each dependency, as `numpy==2.1.*`."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = settings["project"]
     extras = project["optional-dependencies"]
     of_engines = [*extras["dask"], *extras["spark"], *extras["sql"]]
-    promised = [*project["dependencies"], *extras["plot"], *of_engines, *extras["test"]]
+    instead = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"][
+        "instead"
+    ]  # of an editable install
+    promised = [*project["dependencies"], instead, *extras["plot"], *of_engines, *extras["test"]]
     lowest = dict(re.findall(r"^([\w-]+(?:\[[\w,]+\])?)>=([\d.]+)$", "\n".join(promised), re.MULTILINE))
     names = {name: re.split(r"\[", name)[0] for name in lowest}
     wanted = {re.split(r"[>=]", one)[0] for one in project["dependencies"]} | {*TOOLS, *ENGINES}

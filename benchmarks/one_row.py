@@ -26,7 +26,6 @@ from sklearn.naive_bayes import GaussianNB
 import posteriori as po
 from benchmarks.timing import Row, report, show, within
 from posteriori.datasets import load_penguins
-from posteriori.kernels.machine import compiling
 
 N_ROWS, N_COLUMNS, CALLS = 2000, 10, 500
 _MAIN = "import sys; from posteriori.cli import main; sys.exit(main())"
@@ -52,13 +51,6 @@ def _medians(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, 
     return {name: median(taken) for name, taken in seconds.items()}
 
 
-def _without_numba(scorer: Callable[[Any], object], row: Any) -> None:
-    """Score a row as in a process that has not loaded Numba."""
-    compiling._numba_in_use = False
-    scorer(row)
-    compiling._numba_in_use = True
-
-
 def _calls(model: Any, of_array: Any, frame: pl.DataFrame, values: Any) -> dict[str, Callable[[], object]]:
     """Return one call per container: the same row as NumPy, polars, pandas, a dict, and a dict to the scorer."""
     pandas, row, scorer = pd.DataFrame(frame.to_dict(as_series=False)), frame.row(0, named=True), model.scorer()
@@ -67,7 +59,6 @@ def _calls(model: Any, of_array: Any, frame: pl.DataFrame, values: Any) -> dict[
         "pandas": lambda: model.predict_proba(pandas),
         "a dict": lambda: model.predict_proba(row),
         "a dict, by scorer()": lambda: scorer(row),
-        "a dict, by scorer() without Numba": lambda: _without_numba(scorer, row),
     }
     return calls if of_array is None else {"NumPy": lambda: of_array.predict_proba(values), **calls}
 

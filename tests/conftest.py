@@ -20,14 +20,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from posteriori.kernels.machine.ahead_of_time import compile_kernels
-from posteriori.kernels.machine.machine_code import why_unused
+from posteriori.kernels.machine.compiling import has_numba, machine_code
 from tests.quick import ROOT, listed
 
-# Machine code outlives the environment: its files carry a hash of the sources, so what changed is compiled again.
-_KERNELS = Path(__file__).parents[1] / "build" / "kernels"
-if not why_unused(_KERNELS / "posteriori"):  # in a checkout that others can write to, code is kept elsewhere
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(_KERNELS))
+# Machine code outlives the environment: its folder is named after the sources, so what changed is compiled again.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "kernels"))
 
 # Kernels compile on first use, so no example has a deadline; the same examples run everywhere.
 hypothesis.settings.register_profile("posteriori", deadline=None, derandomize=True, max_examples=12)
@@ -40,7 +37,6 @@ _FULL = listed()
 
 
 def pytest_addoption(parser):
-    parser.addoption("--record-kernels", action="store_true", help="add what is compiled to the list of signatures")
     parser.addoption("--skipped-to", metavar="FILE", help="write the names of the skipped tests to FILE")
     parser.addoption(
         "--also", metavar="FILE", help="mark the tests of FILE as full too, as --skipped-to has written it"
@@ -52,7 +48,10 @@ def pytest_configure(config):
     distributes = not hasattr(config, "workerinput") and getattr(config.option, "numprocesses", None)
     if distributes and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         began = time.monotonic()
-        compile_kernels()
+        if machine_code() is None and has_numba():
+            from posteriori.kernels.machine.numba_compiler import compile_all
+
+            compile_all()
         print(f"kernels are ready after {time.monotonic() - began:.0f} s")
 
 
@@ -92,26 +91,17 @@ def pytest_collectreport(report):
 
 
 def pytest_sessionfinish(session):
-    """Write what was skipped; a worker sends that, and the kernels it has compiled, to the process that writes."""
+    """Write what was skipped; a worker sends that to the process that writes."""
     if output := getattr(session.config, "workeroutput", None):
         output["skipped"] = sorted(_SKIPPED)
-        if session.config.getoption("record_kernels"):
-            from posteriori.kernels.machine import signatures
-
-            output["kernels"] = signatures.lines_of(signatures.all_kernels())
     elif file := session.config.getoption("skipped_to"):
         Path(file).write_text("".join(f"{one}\n" for one in sorted(_SKIPPED)), "utf-8")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node):
-    """Take what a worker has skipped, and add the signatures that it has compiled to the list."""
-    found = getattr(node, "workeroutput", {})
-    _SKIPPED.update(found.get("skipped", ()))
-    if lines := found.get("kernels"):
-        from posteriori.kernels.machine import signatures
-
-        signatures.LIST.write_text("\n".join(sorted({*signatures.listed(), *lines})) + "\n", "utf-8")
+    """Take what a worker has skipped."""
+    _SKIPPED.update(getattr(node, "workeroutput", {}).get("skipped", ()))
 
 
 def cell_type(cells):

@@ -1,7 +1,6 @@
 """`Scorer` gives the numbers of `predict_proba`, and dicts are rows wherever rows are predicted."""
 
 import ast
-import contextlib
 import functools
 import pickle
 import subprocess
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 
 import posteriori as po
 from posteriori import persistence
-from posteriori.kernels.machine import compiling
 from posteriori.model_files import write_file
 from posteriori.scoring.strangeness import Strangeness
 
@@ -74,14 +72,6 @@ def fitted(name):
         return MODELS[name].fit(rows, "y")
 
 
-@contextlib.contextmanager
-def without_numba():
-    """Run kernels as in a process that has not loaded Numba."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(compiling, "_numba_in_use", False)
-        yield
-
-
 def quietly(function, *arguments):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -96,32 +86,13 @@ def test_the_scorer_gives_the_numbers_of_predict_proba(name, row):
     scorer = pickle.loads(pickle.dumps(model.scorer()))
     frame = pl.DataFrame({key: [row.get(key)] for key in model.schema_.names}, strict=False)
     expected = quietly(model.predict_proba, frame)[0]
-    with without_numba():
-        light = quietly(scorer, row)
-    compiling.use_numba()
     found = quietly(scorer, row)
-    np.testing.assert_allclose(list(light.values()), list(found.values()), rtol=1e-12, atol=1e-13)
     assert list(found) == model.classes_.tolist()
     np.testing.assert_allclose(list(found.values()), expected, rtol=1e-12, atol=1e-12)
     log_odds = np.array(list(quietly(scorer.log_odds, row).values()))
     np.testing.assert_allclose(1.0 / (1.0 + np.exp(-log_odds)), expected, rtol=1e-9, atol=1e-12)
     np.testing.assert_array_equal(quietly(model.predict_proba, row), quietly(model.predict_proba, [row]))
     np.testing.assert_allclose(quietly(model.predict_proba, row)[0], expected, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_few_rows_get_the_same_numbers_without_numba(name):
-    model = fitted(name)
-    rng = np.random.default_rng(5)
-    X = table(60).drop("y")
-    X = X.with_columns(pl.when(rng.random(60) < 0.7).then(pl.col(column)).alias(column) for column in X.columns)
-    X = X.select(model.schema_.names).with_columns(pl.col("c").replace("w", "unseen"))
-    compiling.use_numba()
-    expected = quietly(model.predict_log_proba, X)
-    with without_numba():
-        found = quietly(model.predict_log_proba, X)
-        assert not compiling._numba_in_use, "a kernel without a form for few rows has run"
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_dicts_are_rows_wherever_rows_are_predicted():
@@ -192,11 +163,9 @@ def test_a_cell_that_is_a_list_is_refused_by_name():
 
 def test_an_impossible_row_is_nan_with_a_warning():
     model = po.NaiveBayes(alpha=0.0).fit(pl.DataFrame({"u": ["p", "q"], "v": ["p", "q"], "y": ["k", "l"]}), "y")
-    compiling.use_numba()
-    for mode in (contextlib.nullcontext, without_numba):
-        with mode(), pytest.warns(UserWarning, match="no class can produce the row"):
-            found = model.scorer()({"u": "p", "v": "q"})
-        assert np.isnan(list(found.values())).all()
+    with pytest.warns(UserWarning, match="no class can produce the row"):
+        found = model.scorer()({"u": "p", "v": "q"})
+    assert np.isnan(list(found.values())).all()
 
 
 def test_a_model_of_an_array_takes_the_names_of_its_columns():
@@ -285,10 +254,6 @@ from posteriori.scoring.strangeness import Strangeness
 for path in sys.argv[1:]:
     score = po.scoring.load_scorer(path)
     print([score(row) for row in ({"a": 1.0, "c": "u"}, {"b": -0.5, "c": "unseen", "d": True}, {})])
-try:
-    po.scoring.load_scorer(path, compiled=True)
-except ImportError as error:
-    print(error)
 """
 
 
@@ -297,13 +262,11 @@ def test_a_scorer_from_a_file_needs_numpy_and_safetensors_only(tmp_path):
     for name, path in zip(MODELS, paths, strict=True):
         po.save(fitted(name), path)
     done = subprocess.run([sys.executable, "-c", _MINIMAL, *paths], capture_output=True, text=True, check=True)
-    *lines, refusal = done.stdout.splitlines()
-    for name, line in zip(MODELS, lines, strict=True):
+    for name, line in zip(MODELS, done.stdout.splitlines(), strict=True):
         scorer = fitted(name).scorer()
         rows = ({"a": 1.0, "c": "u"}, {"b": -0.5, "c": "unseen", "d": True}, {})
         for found, row in zip(ast.literal_eval(line), rows, strict=True):
             assert found == pytest.approx(quietly(scorer, row), rel=1e-12, abs=1e-13), name
-    assert refusal == "compiled loops need Numba, which is not installed; pip install numba, or run without it"
 
 
 def test_strangeness_is_the_share_of_likelier_drawn_rows():

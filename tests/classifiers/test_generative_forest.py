@@ -12,7 +12,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import posteriori as po
 from posteriori.datasets import load_penguins
 from posteriori.fitting.rows import read_first_rows
-from posteriori.kernels.machine import compiling
 from posteriori.registry import find_model, pool_candidates
 
 
@@ -103,15 +102,6 @@ def test_explanations_add_up_with_any_cells_missing(forest, penguins):
     assert explained.weighted
     missing = np.array([[cell is None for cell in row] for row in rows.rows()])
     assert not explained.log_factors[np.broadcast_to(missing[:, np.newaxis], explained.log_factors.shape)].any()
-
-
-def test_few_rows_run_in_plain_python_with_the_same_result(forest, penguins, monkeypatch):
-    rows = penguins.drop("species").head(5).with_columns(island=pl.lit(None, pl.String))
-    compiled = forest.predict_proba(rows), forest.score_samples(rows), forest.explain(rows).log_factors
-    monkeypatch.setattr(compiling, "_numba_in_use", False)
-    plain = forest.predict_proba(rows), forest.score_samples(rows), forest.explain(rows).log_factors
-    for one, other in zip(compiled, plain, strict=True):
-        assert_allclose(other, one, rtol=1e-12, atol=1e-15)
 
 
 def test_a_prior_of_another_place_moves_the_log_odds_by_its_own(penguins, forest):

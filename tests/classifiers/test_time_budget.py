@@ -1,5 +1,7 @@
 """A pool within a time budget, on a clock that the candidates advance."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -51,8 +53,8 @@ def clock(monkeypatch):
         finally:
             monkeypatch.setattr(time_budget, "judge_and_sample", known)
 
-    monkeypatch.setattr(time_budget, "clock", clock)
-    monkeypatch.setattr(pool_fit, "clock", clock)
+    monkeypatch.setattr(time_budget, "time", SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr(pool_fit, "time", SimpleNamespace(monotonic=clock))
     monkeypatch.setattr(CandidateFitter, "_fit", timed_fit)
     monkeypatch.setattr(time_budget._Forecast, "seconds", timed_seconds)
     monkeypatch.setattr(time_budget, "_SAMPLED", 50)

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -147,19 +146,6 @@ def test_no_copy_of_a_table_is_left(number):
         rows.write(b"x,y\n" + b"1,a\n" * 100_000)  # more than a pipe holds: the copy has begun
         rows.flush()
         ends(process, number)
-
-
-def test_compiling_ends_with_its_processes(folder):
-    (folder / "kernels").mkdir(mode=0o700)
-    # Machine code of this machine and of the package does not fit this processor.
-    machine = {"NUMBA_CACHE_DIR": str(folder / "kernels"), "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
-    at = "posteriori.kernels.machine.ahead_of_time.as_completed"
-    process = begun(at, "warm-up", env=os.environ | machine)
-    children = children_of(process)
-    ends(process, signal.SIGTERM)
-    for child in children:
-        while is_running(child):  # the system may take a moment
-            time.sleep(0.01)
 
 
 def test_an_ignored_ctrl_c_stays_ignored():

@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import kstest
 
 import posteriori as po
-from posteriori.kernels.machine import compiling
 from posteriori.reading import files
 from tests.cli.command_line import CommandLine
 
@@ -179,19 +178,6 @@ def test_decide_refuses_what_does_not_fit():
         po.decide(po.NaiveBayes(), [], costs={})
     with pytest.raises(ValueError, match="one column for each of the 3 classes"):
         po.decide([[0.5, 0.5]], ["a", "b", "c"], thresholds={"a": 0.5})
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_few_rows_are_predicted_without_numba(name, models, monkeypatch):
-    ROWS.head(20).write_csv("few.csv")
-    expected = predicted(models / name, "few.csv", "--proba")
-    monkeypatch.setattr(compiling, "_numba_in_use", False)
-    found = predicted(models / name, "few.csv", "--proba")
-    assert not compiling._numba_in_use
-    assert found["prediction"].equals(expected["prediction"])
-    for one, other in zip(found.iter_columns(), expected.iter_columns(), strict=True):
-        if one.name != "prediction":
-            assert_allclose(one.cast(float), other.cast(float), rtol=1e-12, atol=1e-13)
 
 
 def test_whole_numbers_of_128_bits_are_predicted(folder):

@@ -15,7 +15,6 @@ from posteriori.cli import main, messages
 from posteriori.cli.messages import WorkEstimate
 from posteriori.learning import folded_data
 from posteriori.learning.work_bounds import first_steps, fitting_steps
-from posteriori.support import compilation
 from posteriori.tables.progress import Step, as_one_step, report_progress
 from tests.cli.command_line import CommandLine
 
@@ -96,25 +95,6 @@ def test_no_time_is_promised_before_a_twentieth_of_the_work():
     shown = estimate.share
     clock.now += 500.0  # nothing is done meanwhile
     assert estimate.share == shown
-
-
-def test_the_clock_stands_still_while_a_kernel_is_compiled(monkeypatch):
-    real = Clock()
-    monkeypatch.setattr("posteriori.support.compilation.time.monotonic", real)
-    first = compilation.count() + 1
-    before = messages._clock()
-    estimate = WorkEstimate(messages._clock)
-    advance = estimate.begin("statistics", 10)
-    real.now += 5.0
-    advance(5)
-    compilation.begin()
-    compilation.begin()  # a kernel that it calls
-    real.now += 20.0
-    assert messages.line_of(estimate) == f"statistics, compiling kernel {first}"
-    compilation.end()
-    compilation.end()
-    assert messages._clock() - before == pytest.approx(5.0)
-    assert messages.line_of(estimate) == "statistics, 50% done, about 5 s left"
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(3.4, "3 s"), (75, "1 min 15 s"), (7300, "2 h 01 min")])

@@ -16,7 +16,6 @@ from posteriori.densities import Gaussian, MultivariateGaussian
 from posteriori.densities.covariances import Chain, PerClass, Pooled, PseudoRows, Regularized, ShrinkToDiagonal
 from posteriori.densities.gaussian import log_peaks, log_tails, truncated_t
 from posteriori.densities.within_ranges import Box, draw_within
-from posteriori.kernels.machine import compiling
 from posteriori.statistics import Moments, Scatter
 from posteriori.tables import Assignment, Numbers
 
@@ -204,8 +203,7 @@ def test_rows_drawn_within_ranges_stay_within():
     assert scipy.stats.kstest(between, "uniform").pvalue > 1e-3
 
 
-def test_columns_that_share_a_logarithm_have_the_density_of_each(monkeypatch):
-    monkeypatch.setattr(compiling, "_numba_in_use", compiling.has_numba)
+def test_columns_that_share_a_logarithm_have_the_density_of_each():
     rng = np.random.default_rng(0)
     values = rng.normal(size=(40, 60)) * 10.0 ** rng.choice([0, 0, 3, 60, 140], (40, 60))
     values[rng.random(values.shape) < 0.1] = np.nan

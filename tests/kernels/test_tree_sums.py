@@ -11,7 +11,6 @@ from scipy.special import logsumexp
 
 from posteriori.densities import BackOff, Tree, TreeParameters
 from posteriori.densities.tree_parameters import table_starts
-from posteriori.kernels.machine import compiling
 from posteriori.tables.batch import Codes, Mixed, Numbers
 
 LOGARITHMS = {"plain": [0.0], "zeros": [0.0, -np.inf], "extreme": [0.0, -30.0, -340.0, -700.0, -np.inf]}
@@ -63,12 +62,6 @@ def rows_lost(parameters, codes):
     return tables.tree_log_density(codes)[1].tolist()
 
 
-@pytest.fixture(params=[True, False], ids=["compiled", "plain"])
-def _both_forms(request, monkeypatch):
-    monkeypatch.setattr(compiling, "_numba_in_use", request.param and compiling.has_numba)
-
-
-@pytest.mark.usefixtures("_both_forms")
 @pytest.mark.parametrize("kind", LOGARITHMS)
 @pytest.mark.parametrize("n_trees", [1, 3])
 @given(st.integers(0, 10**6), st.lists(st.integers(1, 4), min_size=1, max_size=6), st.sampled_from([0.3, 0.7, 1.0]))
@@ -84,7 +77,6 @@ def test_missing_cells_are_summed_out(kind, n_trees, seed, cardinalities, missin
         assert not rows_lost(parameters, codes)
 
 
-@pytest.mark.usefixtures("_both_forms")
 def test_many_small_factors_are_rescaled():
     """A missing parent of 600 children, each with probability near 1e-4: their product is below the smallest number."""
     d = 601
@@ -101,7 +93,6 @@ def test_many_small_factors_are_rescaled():
     assert not rows_lost(parameters, row)
 
 
-@pytest.mark.usefixtures("_both_forms")
 def test_what_a_product_would_lose_is_left_to_logarithms():
     """One child makes a value of its missing parent improbable beyond the range of numbers, another all others."""
     parameters = random_tables(np.random.default_rng(0), (2, 2, 2), 2, np.array([[-1, 0, 0]]), "plain")
@@ -112,11 +103,9 @@ def test_what_a_product_would_lose_is_left_to_logarithms():
     expected = np.array([enumerated(parameters, row) for row in codes])
     assert (expected[0] < -390.0).all()
     assert_allclose(log_density(parameters, codes), expected, rtol=1e-12)
-    if compiling.runs_compiled(len(codes)):
-        assert rows_lost(parameters, codes) == [0, 2]
+    assert rows_lost(parameters, codes) == [0, 2]
 
 
-@pytest.mark.usefixtures("_both_forms")
 def test_a_row_without_probability_is_not_lost():
     parameters = random_tables(np.random.default_rng(0), (2, 2, 2), 2, np.array([[-1, 0, 0]]), "plain")
     for j, against in ((1, 1), (2, 2)):

@@ -66,7 +66,6 @@ def _run(arguments: list[str]) -> int:
 
     from posteriori.cli.messages import (
         UserError,
-        announced_compilation,
         one_line,
         one_line_warnings,
         quiet_threads,
@@ -85,7 +84,6 @@ def _run(arguments: list[str]) -> int:
             quiet_threads(),
             plain_streams(),
             one_line_warnings(),
-            announced_compilation(),
             command.make_context("posteriori", arguments) as context,
         ):
             command.invoke(context)

@@ -29,7 +29,6 @@ from posteriori.cli.records import with_records
 from posteriori.cli.report import report
 from posteriori.cli.sample import sample
 from posteriori.cli.show import show
-from posteriori.cli.warm_up import warm_up
 from posteriori.cli.watch import watch
 
 _OTHERS = "Options"
@@ -110,7 +109,6 @@ _COMMANDS: tuple[Callable[..., None], ...] = (
     export,
     query,
     watch,
-    warm_up,
 )
 
 _READ_TABLES = {fit, predict, impute, evaluate, explain, compare, cluster, cv, report, explore, watch, network.learn}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import threading
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from posteriori.cli.terminal import unwrapped, without_controls
 from posteriori.cli.wording import in_options
-from posteriori.support import compilation
 from posteriori.user_warnings import ApproximationWarning
 
 if TYPE_CHECKING:
@@ -92,19 +90,6 @@ def warn(message: str, printed: set[str] | None = None) -> None:
 def note(message: str) -> None:
     """Print one line to stderr on what a command does without being asked."""
     print(f"note: {without_controls(one_line(message))}", file=sys.stderr)
-
-
-@contextmanager
-def announced_compilation() -> Iterator[None]:
-    """Print one line to stderr when the first kernel is compiled; print nothing if all kernels are in the cache."""
-    pending = ["compiling (once per machine; up to a minute, longer on a busy machine)"]
-
-    def announce() -> None:
-        with contextlib.suppress(IndexError):  # another thread was first
-            note(pending.pop())
-
-    with compilation.notified(announce):
-        yield
 
 
 @contextmanager
@@ -270,18 +255,13 @@ class WorkEstimate:
         return seconds, rest + later * per_cost
 
 
-def _clock() -> float:
-    """Return seconds without those of compilation, which are not repeated in the rest of the work."""
-    return time.monotonic() - compilation.seconds()
-
-
 @contextmanager
 def progress_bar(label: str, rows: int, wanted: bool = True) -> Iterator[Callable[[int], None] | None]:
     """Show the progress of one pass over rows, and yield the function that advances it; None if it is not wanted."""
     if not wanted:
         yield None
         return
-    estimate = WorkEstimate(_clock)
+    estimate = WorkEstimate(time.monotonic)
     advance = estimate.begin(label, rows)
     with _shown(estimate):
         yield advance
@@ -300,7 +280,7 @@ def work_progress(wanted: bool = True) -> Iterator[None]:
         return
     from posteriori.tables.progress import report_progress
 
-    estimate = WorkEstimate(_clock)
+    estimate = WorkEstimate(time.monotonic)
     with report_progress(estimate.begin, estimate.plan, estimate.score), _shown(estimate):
         yield
 
@@ -330,16 +310,9 @@ def _print_lines(estimate: WorkEstimate, ended: threading.Event) -> None:
 
 def line_of(estimate: WorkEstimate) -> str:
     """Return the step, the share that is done, the time left and the best candidate so far as one line."""
-    if compilation.is_running():
-        return f"{estimate.title}, {_compiling()}"
     share = f", {estimate.share:.0%} done" if estimate.share else ""
     best = f"; {estimate.best}" if estimate.best else ""
     return f"{estimate.title}{share}{_time_left(estimate, ', ')}{best}"
-
-
-def _compiling() -> str:
-    """Return which kernel is compiled; the share of the work that is done does not predict how long that takes."""
-    return f"compiling kernel {compilation.count()}"
 
 
 def _time_left(estimate: WorkEstimate, before: str = "") -> str:
@@ -375,13 +348,9 @@ def _new_bar(estimate: WorkEstimate) -> Progress:
         def render(self, task: Task) -> Text:
             return Text(estimate.title)
 
-    class Share(TaskProgressColumn):
-        def render(self, task: Task) -> Text:
-            return Text() if compilation.is_running() else super().render(task)
-
     class TimeLeft(ProgressColumn):
         def render(self, task: Task) -> Text:
-            return Text(_compiling() if compilation.is_running() else _time_left(estimate))
+            return Text(_time_left(estimate))
 
     class Best(ProgressColumn):
         def render(self, task: Task) -> Text:
@@ -389,7 +358,7 @@ def _new_bar(estimate: WorkEstimate) -> Progress:
 
     # stdout may be read by another program: the bar must not change it.
     console = SafeConsole(file=unwrapped(sys.stderr), stderr=True)
-    columns: list[ProgressColumn] = [Title(), BarColumn(), Share(), TimeLeft()]
+    columns: list[ProgressColumn] = [Title(), BarColumn(), TaskProgressColumn(), TimeLeft()]
     if console.width >= _WIDE:
         columns.append(Best())
     bar = Progress(*columns, console=console, transient=True, redirect_stdout=False)

@@ -12,8 +12,8 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.capabilities import BaseDensity, LinearTerms
-from posteriori.kernels.loops.few_rows import LANES
-from posteriori.kernels.machine.compiling import runs_compiled
+from posteriori.kernels.loops.lanes import LANES
+from posteriori.kernels.loops.word_scores import add_word_scores
 from posteriori.statistics.moments import less
 from posteriori.statistics.sums import Axes, WithAxes
 from posteriori.statistics.word_counts import ScaledWordCounts, WordCounts, bags_of, n_columns_of, scaled_of
@@ -60,10 +60,6 @@ class WordScores:
     def sums(self, tile: Bags | Numbers) -> Array:
         """Return Σ_j x_j·score_j per row, (n, Z). O(stored cells · Z)."""
         bags = bags_of(tile)
-        if not runs_compiled(len(bags)):
-            return bags.sums_per_row(self.of_cells(bags))
-        from posteriori.kernels.loops.word_scores import add_word_scores  # imported here, because it imports Numba
-
         out = np.zeros((len(bags), len(self.scores)))
         add_word_scores(bags.starts, bags.words, bags.counts, self.by_word, out)
         return out

@@ -1,13 +1,11 @@
 """The hot loops: arrays in, arrays out, no Python objects.
 
 `loops/` is the mathematics, one file per subject: whoever changes a number reads only this folder. `machine/` is how
-loops are compiled, and how their machine code is kept, found and loaded. This package has the loops that other folders
-call, and loads Numba only when one of them needs it.
+loops become machine code. This package has the loops that other folders call; those of `loops/junction_tree.py` and
+`loops/word_scores.py` are imported from there.
 
 Every kernel is serial, releases the GIL and reads C-contiguous tiles, so that several threads can process batches.
-A missing number is NaN; a missing category is code 0, which has a slot in every table. The functions of
-`loops/junction_tree.py` and `loops/word_scores.py` are imported from there, because their vector instructions load
-Numba where it is installed.
+A missing number is NaN; a missing category is code 0, which has a slot in every table.
 """
 
 from posteriori.kernels.loops.bayes import (

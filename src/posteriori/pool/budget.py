@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from posteriori.fitting.recipe import Recipe
 from posteriori.learning.folded_data import FoldedData, judge_and_sample
 from posteriori.pool.candidates import CANNOT_FIT, CandidateFits, CandidateFitter, is_forest, reason_of, trees_of
-from posteriori.support import compilation
 from posteriori.tables.progress import without_passes
 
 _RESERVE = 0.2  # of the budget, for the weights and the scores of the pool
@@ -20,21 +19,16 @@ _FEWEST_TREES = 10
 _TIMED_TREES = 10
 
 
-def clock() -> float:
-    """Return seconds without those of compilation, which happens once per machine."""
-    return time.monotonic() - compilation.seconds()
-
-
 @dataclass(frozen=True)
 class TimeBudget:
     """Seconds for a fit."""
 
     seconds: float
-    begun: float  # when the fit began, by `clock`
+    begun: float  # when the fit began, by `time.monotonic`
 
     def left(self) -> float:
         """Return the seconds that candidates may still take."""
-        return self.seconds * (1.0 - _RESERVE) - (clock() - self.begun)
+        return self.seconds * (1.0 - _RESERVE) - (time.monotonic() - self.begun)
 
 
 def fit_within(
@@ -77,13 +71,13 @@ def fit_within(
                 )
                 continue
             candidate = suited
-        begun = clock()
+        begun = time.monotonic()
         try:
             found = fitter.fit({name: candidate})
         except CANNOT_FIT as error:
             errors[name] = error
             continue
-        seconds = clock() - begun
+        seconds = time.monotonic() - begun
         if fits is None and budget.left() > 0:
             expected = forecast.seconds(one)
         forecast.learn(expected, seconds)
@@ -129,9 +123,9 @@ class _Forecast:
             return self._longest
         if self._sample is None:
             self._sample = folded.sample(_SAMPLED)
-        begun = clock()
+        begun = time.monotonic()
         with warnings.catch_warnings(), without_passes():
             warnings.simplefilter("ignore")
             plan = one.plan(self._sample.source.schema, self._sample.target)
             judge_and_sample([plan], self._sample, leave_trees_out=True)
-        return self._ratio * (clock() - begun) * folded.n_labelled / len(self._sample.y_true)
+        return self._ratio * (time.monotonic() - begun) * folded.n_labelled / len(self._sample.y_true)

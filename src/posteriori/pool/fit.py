@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,7 +26,7 @@ from posteriori.model.pool import WHOLE
 from posteriori.model_cost import ROWS_OF_RESIDUAL, Language
 from posteriori.model_selection.held_out_predictions import HeldOut, results_of
 from posteriori.model_selection.metrics import loss_difference, scores_of
-from posteriori.pool.budget import TimeBudget, clock, fit_within
+from posteriori.pool.budget import TimeBudget, fit_within
 from posteriori.pool.candidates import (
     RESIDUAL,
     USUAL_FOLDS,
@@ -68,7 +69,7 @@ def fit(recipe: Recipe, data: Data, progress: Callable[[int], None] | None = Non
     progress : callable, optional
         Called with the number of rows of each finished batch.
     """
-    begun, asked = clock(), PoolParameters.of(recipe)
+    begun, asked = time.monotonic(), PoolParameters.of(recipe)
     read = read_pool_rows(recipe, data)
     folded = _in_folds(asked, read, data)
     candidates = candidates_of(asked, folded, read.summary, read.common)
@@ -379,8 +380,12 @@ def _with_residual(weights: _Weights, apart: _Apart, recipe: Recipe, budget: Tim
         mine = folded.fold == k
         held_out[others[mine]] = pool.log_posterior(weights.log_posterior[mine])
     plan = recipe.plan(whole.source.schema, whole.target)
-    started = clock()
-    fitted = fit_residual(whole, plan, np.maximum(held_out, _SUREST), lambda: budget.left() > clock() - started)
+    started = time.monotonic()
+
+    def has_time() -> bool:
+        return budget.left() > time.monotonic() - started
+
+    fitted = fit_residual(whole, plan, np.maximum(held_out, _SUREST), has_time)
     if fitted is None:
         return None
     judged = whole.chosen(rows)

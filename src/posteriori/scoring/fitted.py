@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.kernels.machine.compiling import use_numba
 from posteriori.model import Extrapolation, GenerativeModel, PartialRows, Pool, Posterior
 from posteriori.model.answer import Categories
 from posteriori.model.class_priors import log_prior_ratio
@@ -138,7 +137,7 @@ def load_posterior(path: Path) -> FittedPosterior | None:
     raise NumberModelError(f"{str(path)!r} predicts a number, and has no classes: use posteriori.load(path).predict")
 
 
-def load_scorer(path: Any, *, compiled: bool = False) -> Scorer | NumberScorer:
+def load_scorer(path: Any) -> Scorer | NumberScorer:
     """Read a function from one row to the posterior, or to the predicted number, out of a model file: for services.
 
     Of the dependencies only NumPy and safetensors are imported, and no other needs to be installed: the process starts
@@ -148,9 +147,6 @@ def load_scorer(path: Any, *, compiled: bool = False) -> Scorer | NumberScorer:
     ----------
     path : path
         A file that `posteriori.save` or ``posteriori fit`` wrote.
-    compiled : bool
-        Whether to load Numba now, which takes a second and halves the time per row. Without it, Numba is used only if
-        the process has loaded it for other work, such as `fit`.
 
     Returns
     -------
@@ -161,8 +157,6 @@ def load_scorer(path: Any, *, compiled: bool = False) -> Scorer | NumberScorer:
     ------
     FileNotFoundError
         The file does not exist.
-    ImportError
-        `compiled` is true, and Numba is not installed.
     ValueError
         As `posteriori.load`; or the file holds a Bayesian network: use ``load(path).as_classifier(target).scorer()``;
         or it holds a `GenerativeRegressor`.
@@ -176,8 +170,6 @@ def load_scorer(path: Any, *, compiled: bool = False) -> Scorer | NumberScorer:
     >>> {label: round(p, 2) for label, p in score({"x0": "v"}).items()}
     {'a': 0.43, 'b': 0.57}
     """
-    if compiled:
-        use_numba()
     try:
         fitted = load_posterior(Path(path))
     except NumberModelError:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from posteriori.densities import RandomTreesParameters, SummedTreesParameters
-from posteriori.kernels.machine.compiling import runs_compiled
+from posteriori.kernels.machine.compiling import is_compiled
 from posteriori.model import Posterior
 from posteriori.program.cells import ArrayCells
 from posteriori.program.model import log_posterior as log_posterior_of_arrays
@@ -103,7 +103,7 @@ class ModelRows:
         return not kinds.isdisjoint((RandomTreesParameters, SummedTreesParameters))
 
     def _log_posterior(self, batch: Batch) -> Array:
-        if self._has_trees and not runs_compiled(1):
+        if self._has_trees and not is_compiled():
             log_posterior: Array = log_posterior_of_arrays(self.posterior, ArrayCells.of(batch))[0]
             if not np.isnan(log_posterior[0]):
                 return log_posterior

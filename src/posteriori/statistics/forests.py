@@ -27,10 +27,10 @@ _HALF = np.uint64(32)
 
 
 def codes_of(tile: Codes) -> Array:
-    """Return the codes of a tile as uint8 or uint16, (n, d); a category beyond the 65,535th counts as missing."""
+    """Return the codes of a tile, (n, d); a category beyond the 65,535th counts as missing."""
     codes = tile.values
     if codes.dtype.itemsize > 2:
-        codes = np.where(codes > _LARGEST_CODE, 0, codes).astype(np.uint16)
+        codes = np.where(codes > _LARGEST_CODE, np.uint32(0), codes)
     return np.ascontiguousarray(codes)
 
 

@@ -72,11 +72,16 @@ class Numbers:
 class Codes:
     """Categorical and binned cells: codes (n, d), C-contiguous, 0 where missing, k + 1 for category or bin k.
 
-    Of the type `Schema.code_dtype`: uint8, uint16 or uint32.
+    Of the type `Schema.code_dtype`: uint8 or uint32.
     """
 
     values: Array
     cardinalities: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        # Kernels are compiled for these two types only.
+        if self.values.dtype not in (np.uint8, np.uint32):
+            object.__setattr__(self, "values", self.values.astype(np.uint32))
 
     def take(self, positions: Sequence[int]) -> Codes:
         """Return some of the columns."""
@@ -142,6 +147,9 @@ class Assignment:
     weight: Array
     n_components: int
     label_likelihood: LabelLikelihood | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "component", self.component.astype(np.int32, copy=False))  # as kernels take it
 
     @property
     def log_likelihood(self) -> Array | None:

@@ -360,10 +360,8 @@ class Column:
 
 
 def smallest_code_type(largest: int) -> type[np.unsignedinteger[Any]]:
-    """Return the smallest unsigned integer that holds the codes from 0 (missing) to `largest`."""
-    if largest <= np.iinfo(np.uint8).max:
-        return np.uint8
-    return np.uint16 if largest <= np.iinfo(np.uint16).max else np.uint32
+    """Return the smaller of the two types of codes that kernels read that holds 0 (missing) to `largest`."""
+    return np.uint8 if largest <= np.iinfo(np.uint8).max else np.uint32
 
 
 def kind_of(cell: Cell) -> str:

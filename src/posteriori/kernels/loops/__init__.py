@@ -1,1 +1,1 @@
-"""The mathematics: arrays in, arrays out. What runs on few rows without Numba is in `few_rows`."""
+"""The mathematics: arrays in, arrays out."""

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from posteriori.kernels.loops import few_rows
 from posteriori.kernels.loops.exponential import exponentiate
 from posteriori.kernels.machine.compiling import REORDERED, kernel
 
@@ -13,13 +12,13 @@ _MOST_DEGREES = 1000.0  # beyond, what rounding changes in 1 + x is too much aft
 _LARGE = 1e100  # the product of two such numbers is finite
 
 
-@kernel(few_rows=few_rows.log_evidence)
+@kernel
 def log_evidence(log_joint, out):
     """Write log Σ_z exp(log_joint[i, z]) to out[i]."""
     _apply_bayes(log_joint, log_joint[:0], out)
 
 
-@kernel(few_rows=few_rows.normalise)
+@kernel
 def normalise(log_joint):
     """Replace each row of log p(x, z) by p(z | x), or by NaN if p(x) = 0."""
     _apply_bayes(log_joint, log_joint, np.empty(0))
@@ -66,7 +65,7 @@ def _exponentiate(log_joint, shares, largest):
     exponentiate(shares[:m].reshape(m * n_components))
 
 
-@kernel(fastmath=REORDERED, few_rows=few_rows.add_categorical)
+@kernel(fastmath=REORDERED)
 def add_categorical(codes, offsets, log_probability, out):
     """Add Σ_j log p(x_j | z) to out[i, z]; the slot of a missing cell holds 0."""
     n, d = codes.shape
@@ -103,7 +102,7 @@ def add_categorical(codes, offsets, log_probability, out):
             out[i, z] += total
 
 
-@kernel(fastmath=REORDERED, few_rows=few_rows.add_gaussian)
+@kernel(fastmath=REORDERED)
 def add_gaussian(values, mean, precision, log_peak, out):
     """Add Σ_j log_peak − precision·(x_j − mean)²/2 over the present cells to out[i, z]."""
     n, d = values.shape
@@ -130,7 +129,7 @@ def add_gaussian(values, mean, precision, log_peak, out):
                 out[i, z] += density
 
 
-@kernel(fastmath=REORDERED, few_rows=few_rows.add_student)
+@kernel(fastmath=REORDERED)
 def add_student(values, mean, precision, log_peak, degrees, out):
     """Add Σ_j log_peak − (ν + 1)/2·log(1 + precision·(x_j − mean)²/ν) over the present cells to out[i, z].
 
@@ -156,7 +155,7 @@ def add_student(values, mean, precision, log_peak, degrees, out):
             out[i, z] += density - 0.5 * (nu_of_product + 1.0) * math.log(product)
 
 
-@kernel(few_rows=True)
+@kernel
 def add_poisson(values, log_rate, rate, out):
     """Add Σ_j x_j·log rate − rate − log x_j! over the present cells to out[i, z]."""
     n, d = values.shape
@@ -171,7 +170,7 @@ def add_poisson(values, log_rate, rate, out):
                     out[i, z] += events - rate[z, j] - log_factorial
 
 
-@kernel(few_rows=True)
+@kernel
 def log_factorials(values, out):
     """Write log x! to out[i, j], or NaN for a missing cell."""
     n, d = values.shape
@@ -180,7 +179,7 @@ def log_factorials(values, out):
             out[i, j] = math.lgamma(values[i, j] + 1.0)
 
 
-@kernel(fastmath=REORDERED, few_rows=few_rows.whitened_distance)
+@kernel(fastmath=REORDERED)
 def whitened_distance(whitened, centre, group, out):
     """Write ‖y_g − centre_z‖² to out[i, z]; y holds the whitened row of each covariance g side by side."""
     n = len(whitened)
@@ -212,7 +211,7 @@ def add_quartic_norms(values, component, weight, centre, factor, total):
         total[z] += weight[i] * square * square
 
 
-@kernel(few_rows=True)
+@kernel
 def integrate_out(missing, whitened, whitener, precision, distance, log_volume):
     """Correct the squared distance and log volume of each row for its missing cells.
 

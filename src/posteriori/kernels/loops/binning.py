@@ -4,13 +4,12 @@ import math
 
 import numpy as np
 
-from posteriori.kernels.loops import few_rows
 from posteriori.kernels.machine.compiling import kernel
 
 _BLOCK = 256  # rows per binary search in lockstep
 
 
-@kernel(few_rows=few_rows.digitise)
+@kernel
 def digitise(values, columns, starts, cuts, positions, codes):
     """Write to codes[:, positions[k]] 1 + the number of cuts ≤ values[:, columns[k]], or 0 for a missing cell."""
     n = len(values)
@@ -54,7 +53,7 @@ def add_tail_moments(values, first, last, out):
             out[i, d + j] = x - last[j] if x >= last[j] else math.nan
 
 
-@kernel(few_rows=True)
+@kernel
 def within_bins(values, starts, cuts, log_height, anchor, rate, precision, out):
     """Write log_height − rate·|x − anchor| − precision·(x − anchor)²/2 for the bin of each cell, 0 if missing.
 
@@ -89,9 +88,12 @@ def mdlp(component, weight, last, n_components, logarithms, cut):
     log(N − 1) + log(3ᵏ − 2) − (k·H − k₁·H₁ − k₂·H₂), k counting the classes present.
     """
     total, below = np.zeros(n_components), np.zeros(n_components)
-    pending = [(0, len(component))]
-    while len(pending) > 0:
-        first, stop = pending.pop()
+    pending = np.empty((len(component) + 1, 2), np.int64)  # intervals, which share no row
+    pending[0, 0], pending[0, 1] = 0, len(component)
+    n_pending = 1
+    while n_pending > 0:
+        n_pending -= 1
+        first, stop = pending[n_pending]
         total[:] = 0.0
         for i in range(first, stop):
             total[component[i]] += weight[i]
@@ -115,8 +117,9 @@ def mdlp(component, weight, last, n_components, logarithms, cut):
         cost -= k * information / n - k1 * information1 / n1 - k2 * information2 / n2
         if information - information1 - information2 > cost:
             cut[best] = True
-            pending.append((first, best + 1))
-            pending.append((best + 1, stop))
+            pending[n_pending, 0], pending[n_pending, 1] = first, best + 1
+            pending[n_pending + 1, 0], pending[n_pending + 1, 1] = best + 1, stop
+            n_pending += 2
 
 
 @kernel(is_part=True)

@@ -42,7 +42,7 @@ class Factors(NamedTuple):
     turn: np.ndarray  # (m,) the order of elimination
 
 
-@kernel(few_rows=True)
+@kernel
 def rows_lacking(codes, columns):
     """Return which rows have a missing cell in one of these columns, (n,)."""
     lacking = np.zeros(len(codes), np.bool_)
@@ -56,7 +56,7 @@ def rows_lacking(codes, columns):
     return lacking
 
 
-@kernel(few_rows=True)
+@kernel
 def columns_dropped(codes, rows, families, most_cells):
     """Return which columns are dropped in some of these rows because their tables would be too large, (d,)."""
     factors = allocate_factors(codes, rows, families)

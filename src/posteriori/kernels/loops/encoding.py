@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from posteriori.kernels.loops import few_rows
 from posteriori.kernels.machine.compiling import kernel
 
 
-@kernel(few_rows=few_rows.encode_integers)
+@kernel
 def encode_integers(values, low, lookup, starts, codes):
     """Write the code of each integer: lookup[starts[j] + value − low[j]], or 0 beyond the column's range."""
     n, d = values.shape

@@ -7,7 +7,6 @@ log λ(x) = g + h·x − ½·k·x² (Lauritzen 1992). A linear Gaussian edge map
 
 import numpy as np
 
-from posteriori.kernels.loops import few_rows
 from posteriori.kernels.loops.back_off import halfway, share_of, with_pseudo_rows
 from posteriori.kernels.loops.exponential import exponentiate
 from posteriori.kernels.machine.compiling import REORDERED, kernel
@@ -17,12 +16,7 @@ _LOG_TWO_PI = np.log(2.0 * np.pi)
 _HUGE = 1e300  # a term of −inf, less −_HUGE, is −inf, and not NaN
 
 
-def _never_slow(*_):
-    """Return that the work is that of no row: with NumPy, tables take less time than importing Numba."""
-    return 0
-
-
-@kernel(fastmath=REORDERED, few_rows=few_rows.add_families)
+@kernel(fastmath=REORDERED)
 def add_families(codes, families, log_probability, out):
     """Add log p(x_j | parents, z) of each family to out (n, Z).
 
@@ -42,7 +36,7 @@ def add_families(codes, families, log_probability, out):
                 out[i, z] += log_probability[slot, z]
 
 
-@kernel(few_rows=few_rows.smoothed_tables, work=_never_slow)
+@kernel
 def smoothed_tables(table, pseudo_rows, alpha, backs_off):
     """Replace weights (Z, A, B, K + 1) by p(x | a, b, z), as `BackOff.log_conditional` defines it.
 
@@ -100,7 +94,7 @@ def _shrink(line, lower, pseudo_rows, alpha, backs_off):
         line[x] = share_of(line[x], total, lower[x])
 
 
-@kernel(few_rows=few_rows.averaged_tables, work=_never_slow)
+@kernel
 def averaged_tables(cells, offsets, widths, starts, single, strengths, alpha, backs_off, out):
     """Write p(x_j | x_i, z) of all pairs i ≠ j to out[slot of x_i, slot of x_j, z], except for code 0 of either.
 
@@ -175,7 +169,7 @@ def _given_parent(counts, single, strength, alpha, backs_off, out, first_row, fi
                 out[first_row + a, first_column + x, z] = share_of(count, total, lower)
 
 
-@kernel(few_rows=few_rows.add_averaged)
+@kernel
 def add_averaged(codes, starts, log_probability, out):
     """Add log 1/d·Σ_i Σ_a p(x_i = a | z)·Π_{j≠i} p(x_j | x_i = a, z) to out (n, Z): each column in turn is the parent.
 
@@ -292,7 +286,7 @@ def _add_exp(terms, peak, total):
             total[z] += np.exp(terms[z] - peak[z])
 
 
-@kernel(few_rows=True)
+@kernel
 def chain_averaged(codes, starts, log_probability, out):
     """Write log p(x_j | the present ones of x_1 … x_{j−1}, z) under the average of `add_averaged` to out[i, z, j].
 
@@ -333,7 +327,7 @@ def chain_averaged(codes, starts, log_probability, out):
                 before = after
 
 
-@kernel(few_rows=True)
+@kernel
 def tree_log_density(codes, numbers, position, continuous, widths, order, parent, start, table, normal, rows, out):
     """Set out[i, z] to log p(x_i | z) for the listed rows i.
 

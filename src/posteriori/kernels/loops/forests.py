@@ -8,12 +8,12 @@ import math
 
 import numpy as np
 
-from posteriori.kernels.loops import few_rows
 from posteriori.kernels.loops.back_off import with_pseudo_rows
 from posteriori.kernels.loops.descent import DEEPEST, MOST_ROWS, NO_LEAF, descend, make_scratch
-from posteriori.kernels.loops.few_rows import NO_SHARE
 from posteriori.kernels.loops.splitting import GOLDEN, MOST_JUDGED, Scratch, choose_split, draw
 from posteriori.kernels.machine.compiling import kernel
+
+NO_SHARE = 2.0**-53  # of the rows of a node, of a side that no code leads to: 1 − it is still below 1
 
 
 @kernel(is_part=True)
@@ -85,7 +85,7 @@ def _cell_of_node(node, nodes, parent, low, high):
 
 
 # As NumPy operations, a hundred nodes take as long as most other loops do per row.
-@kernel(few_rows=few_rows.weigh_edges, work=lambda counts, nodes, *_: len(nodes) / 100)
+@kernel
 def weigh_edges(counts, nodes, roots, sides, ordered, mass, starts, weight, share, log_edge):
     """Add up the weights in leaves (leaves, Z), and estimate the shares of the sides.
 
@@ -144,7 +144,7 @@ def level_of(n, n_levels):
     return min(int(math.log2(n)) // 2, n_levels - 1) if n >= 4.0 else 0
 
 
-@kernel(few_rows=few_rows.smooth_nodes, work=lambda weight, *_: len(weight) / 100)
+@kernel
 def smooth_nodes(weight, nodes, roots, share, strengths, prior, change, leaves_only, given_node, of_tree):
     """Fill given_node (nodes, Z), log p(y | node) − log p_t(y), from the weights in the nodes; and of_tree (T, Z), p_t.
 
@@ -253,11 +253,9 @@ def _score_row(row, nodes, root, sides, ordered, share, log_edge, given_node, sc
 
 
 ARITHMETIC, GEOMETRIC, SUM = 0, 1, 2  # how trees combine
-# In plain Python a row takes 30 µs per tree, ten of which take as long as most other loops do per row.
-_TREES = 10
 
 
-@kernel(few_rows=True, work=lambda codes, steps, nodes, roots, *_: len(codes) * (len(roots) - 1) / _TREES)
+@kernel
 def score_forest(codes, steps, nodes, roots, sides, ordered, share, edge, given, values, prior, combine, out):
     """Add to out (n, V) what each tree adds to the score of a row.
 
@@ -326,7 +324,7 @@ def _mix_leaves(row, nodes, root, sides, ordered, share, edge, given, waiting, w
             scores[z] += w * given[node, np.uint64(z)]
 
 
-@kernel(few_rows=True, work=lambda codes, nodes, roots, *_: len(codes) * (len(roots) - 1) / _TREES)
+@kernel
 def forest_density(codes, nodes, roots, sides, ordered, share, log_edge, given_node, log_p):
     """Add p_t(x | y) = p_t(x)·p_t(y | x) / p_t(y) of each tree to the mean over trees, whose logarithm is log_p (n, Z).
 
@@ -343,7 +341,7 @@ def forest_density(codes, nodes, roots, sides, ordered, share, log_edge, given_n
     return 0
 
 
-@kernel(few_rows=True, work=lambda codes, nodes, roots, *_: len(codes) * (len(roots) - 1) / _TREES)
+@kernel
 def explain_forest(codes, nodes, roots, sides, ordered, share, log_edge, given_node, is_sum, out):
     """Add to out (n, Z, d) what each column adds to the mean over the trees of log p_t(x | y), as `forest_density`.
 

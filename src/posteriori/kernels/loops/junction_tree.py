@@ -13,13 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posteriori.kernels.loops.few_rows import LANES
-from posteriori.kernels.machine.compiling import has_numba, kernel
-
-if has_numba:
-    from posteriori.kernels.loops.lanes import add_row, divide_row, multiply_row, raise_row, scale_row
-else:
-    from posteriori.kernels.loops.few_rows import add_row, divide_row, multiply_row, raise_row, scale_row
+from posteriori.kernels.loops.lanes import LANES, add_row, divide_row, multiply_row, raise_row, scale_row
+from posteriori.kernels.machine.compiling import kernel
 
 _TILE = 64  # cells; their lanes then stay in the first-level cache
 _FADING = 1e-9  # messages with a smaller maximum are rescaled; a product of thirty such does not underflow

@@ -31,7 +31,12 @@ def averaged_left_out(codes, component, weight, counts, singles, starts, pseudo_
     n, d = codes.shape
     n_components = singles.shape[1]
     single, overall, term = np.empty((d, n_components)), np.empty(d), np.empty(n_components)
-    pooled, of_pairs = singles.sum(axis=1), counts.sum(axis=2)
+    pooled, of_pairs = np.zeros(len(singles)), np.zeros((len(counts), len(counts)))
+    for a in range(len(counts)):
+        for z in range(n_components):
+            pooled[a] += singles[a, z]
+            for b in range(len(counts)):
+                of_pairs[a, b] += counts[a, b, z]
     for i in range(n):
         row, y, w = codes[i], component[i], weight[i]
         for j in range(d):

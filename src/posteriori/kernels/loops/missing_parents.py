@@ -20,7 +20,7 @@ _CELLS_OF_LOGARITHMS = 2
 _MOST_WALKED = 16  # the limit on the cells of a walk, as a multiple of that of one elimination
 
 
-@kernel(few_rows=True)
+@kernel
 def sum_out_families(codes, rows, upto, families, log_probability, probability, most_cells, known, summed):
     """Write log Σ_missing Π_j p(x_j | parents, z) of the first columns of some rows, in two parts.
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posteriori.kernels.loops import few_rows
 from posteriori.kernels.loops.forward_sums import LEAST
 from posteriori.kernels.machine.compiling import kernel
 
@@ -36,7 +35,7 @@ class Messages(NamedTuple):
     bits: np.ndarray  # (Z,) a buffer
 
 
-@kernel(few_rows=few_rows.sum_out_tree)
+@kernel
 def sum_out_tree(codes, rows, families, log_probability, probability, out, is_lost):
     """Set out[i, z] to log p(x_i | z) for the listed rows, and is_lost to the places of rows that need logarithms.
 

@@ -41,7 +41,8 @@ def merge_values(counts, first, second, increase):
                 a = row
         b = best[a]
         first[step], second[step], increase[step] = a, b, change[a, b]
-        counts[a] += counts[b]
+        for c in range(counts.shape[1]):
+            counts[a, c] += counts[b, c]
         cost[a] = _cost(counts, a, a)
         active[b] = False
         change[b, :] = math.inf

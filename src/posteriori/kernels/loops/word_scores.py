@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from posteriori.kernels.loops.few_rows import LANES
-from posteriori.kernels.loops.lanes import add_scaled_row
+from posteriori.kernels.loops.lanes import LANES, add_scaled_row
 from posteriori.kernels.machine.compiling import kernel
 
 

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 
-from posteriori.kernels.loops import few_rows
 from posteriori.kernels.machine.compiling import kernel
 
 _MOST_FACTORS = 16  # with more, their product might overflow
@@ -23,7 +22,7 @@ def add_word_counts(starts, words, counts, component, weight, table):
             row[np.uint32(words[k])] += w * counts[k]
 
 
-@kernel(few_rows=few_rows.count_invalid)
+@kernel
 def count_invalid(counts, largest):
     """Return how many counts are negative, missing (NaN) or larger than `largest`."""
     n_invalid = 0
@@ -32,7 +31,7 @@ def count_invalid(counts, largest):
     return n_invalid
 
 
-@kernel(few_rows=True)
+@kernel
 def write_word_scores(words, counts, score, out):
     """Write counts[k]·score[:, words[k]] to out[k], (m, Z); 0 for a count that is 0 or missing. score is (Z, V)."""
     m, n_components = out.shape
@@ -42,7 +41,7 @@ def write_word_scores(words, counts, score, out):
             out[k, z] = x * score[z, words[k]] if x > 0.0 else 0.0
 
 
-@kernel(few_rows=True)
+@kernel
 def add_missing_words(starts, words, counts, probability, out):
     """Add the probability of the missing words of each row (NaN) to out (n, Z); probability is (V, Z)."""
     n, n_components = out.shape
@@ -53,7 +52,7 @@ def add_missing_words(starts, words, counts, probability, out):
                     out[i, z] += probability[words[k], z]
 
 
-@kernel(few_rows=True)
+@kernel
 def add_totals(starts, counts, out):
     """Add the counts of each row to out (n,), without those that are missing (NaN)."""
     for i in range(len(out)):
@@ -62,7 +61,7 @@ def add_totals(starts, counts, out):
                 out[i] += counts[k]
 
 
-@kernel(few_rows=True)
+@kernel
 def add_rising_factorials(place, words, counts, a, log_a, out):
     """Add log Γ(a + x) − log Γ(a) of the word and the count x of stored cell k to out[place[k]]; a is (V, Z).
 

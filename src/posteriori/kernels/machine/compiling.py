@@ -1,46 +1,30 @@
-"""The decorator of kernels: loops that Numba compiles on first use, or that run as plain Python on few rows.
+"""The decorator of kernels: a loop runs as machine code, compiled by Numba, or as plain Python.
 
-Importing Numba takes longer than scoring a row in plain Python, and a process that only scores may not have Numba at
-all. So a kernel is one loop with two ways to run it.
+A package that was built with a compiler comes with machine code (`building.py`), and needs no Numba. Without it, as in
+an editable installation, Numba compiles a kernel when it is first called, and keeps the code for later processes.
+Without either, loops run as plain Python: right, but a hundred times slower.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
+import os
 import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from posteriori.kernels.machine import signatures
+from posteriori.user_warnings import warn
+
 # Sums may be reordered (which lets them vectorise), but NaN and infinity keep their meaning.
 REORDERED = {"reassoc", "contract", "nsz"}
+PACKAGE = "posteriori.kernels.loops"
 
-FEW_ROWS = 1000  # with more rows, importing Numba takes less time than plain Python
-
-_making = threading.RLock()
-has_numba = importlib.util.find_spec("numba") is not None
-_numba_in_use = False
-
-
-def use_numba() -> None:
-    """Run every kernel compiled from now on, whatever the number of rows.
-
-    Raises
-    ------
-    ImportError
-        Numba is not installed.
-    """
-    global _numba_in_use
-    if not has_numba:
-        raise ImportError("compiled loops need Numba, which is not installed; pip install numba, or run without it")
-    _numba_in_use = True
-
-
-def runs_compiled(n_rows: int) -> bool:
-    """Return whether kernels with a form for few rows run compiled for so many rows."""
-    return _numba_in_use or (has_numba and n_rows > FEW_ROWS)
+_preparing = threading.RLock()
 
 
 class Kernel:
@@ -49,88 +33,122 @@ class Kernel:
     Parameters
     ----------
     loop : callable
-        Arrays in, arrays out; the first argument has one entry per row.
+        Arrays in, arrays out.
     fastmath : bool or set of str
-        What Numba may assume of arithmetic.
-    few_rows : callable, optional
-        A function with the same results for few rows, without Numba: the loop itself or NumPy operations.
+        What the compiler may assume of arithmetic.
     is_part : bool
         Whether only other kernels call the loop; then a call from Python comes from a loop that is not compiled.
-    work : callable, optional
-        What a call in plain Python costs, as a number of rows: a function of the arguments. Default: the rows.
     """
 
-    def __init__(
-        self,
-        loop: Callable[..., Any],
-        fastmath: bool | set[str] = False,
-        few_rows: Callable[..., Any] | None = None,
-        is_part: bool = False,
-        work: Callable[..., float] | None = None,
-    ) -> None:
+    def __init__(self, loop: Callable[..., Any], fastmath: bool | set[str] = False, is_part: bool = False) -> None:
         functools.update_wrapper(self, loop)
-        self._loop = loop
-        self._fastmath = fastmath
-        self._few_rows = few_rows or (None if has_numba else loop)
-        self._work = work or (lambda *arguments: len(arguments[0]))
-        self.is_part = is_part
-        self._compiled: Callable[..., Any] | None = None
+        self.name = f"{loop.__module__.rpartition('.')[2]}.{loop.__name__}"
+        self.loop, self.fastmath, self.is_part = loop, fastmath, is_part
+        self._run: Callable[..., Any] | None = loop if is_part else None
 
     def __call__(self, *arguments: Any) -> Any:
-        """Run the loop: compiled, or in plain Python if the rows are few and Numba is not in use yet."""
-        if self.is_part:
-            return self._loop(*arguments)
-        if self._few_rows is not None and not _numba_in_use and not (has_numba and self._work(*arguments) > FEW_ROWS):
-            with np.errstate(all="ignore"):  # as Numba
-                return self._few_rows(*arguments)
-        return (self._compiled or self.compiled)(*arguments)
-
-    @property
-    def compiled(self) -> Any:
-        """The function that Numba compiles. From its first use on, Numba is in use.
+        """Run the loop.
 
         Raises
         ------
         TypeError
-            Only other kernels call the loop: a part has no entry for calls from Python.
+            The arguments are of no listed types, and cannot be converted to some without loss (`signatures`).
         """
-        if self.is_part:
-            raise TypeError(f"{self.__name__} is a part of kernels; compile a kernel that calls it")  # type: ignore[attr-defined]
-        return self._dispatcher
+        run = self._run or self._prepared()
+        try:
+            return run(*arguments)
+        except TypeError as error:
+            if (converted := signatures.converted(self.name, arguments)) is None:
+                error.add_note(f"no line of {signatures.LIST.name} holds {signatures.line_of(self.name, arguments)}")
+                raise
+        result = run(*converted)
+        signatures.write_back(converted, arguments)
+        return result
 
-    @property
-    def _dispatcher(self) -> Any:
-        with _making:
-            if self._compiled is None:
-                from posteriori.kernels.machine import numba_compiler
+    def _prepared(self) -> Callable[..., Any]:
+        with _preparing:
+            if self._run is None:
+                if (code := machine_code()) is not None:
+                    self._run = code[self.name]
+                elif has_numba():
+                    from posteriori.kernels.machine import numba_compiler
 
-                self._compiled = numba_compiler.compiled(self._loop, self._fastmath, self.is_part)
-                use_numba()
-            return self._compiled
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether this process has used the compiled loop."""
-        return self._compiled is not None
+                    self._run = compiled = numba_compiler.compiled_here(self)
+                    if compiled.stats.cache_misses:
+                        _say_that_code_is_compiled()
+                else:
+                    self._run = functools.partial(_in_plain_python, self.loop)
+            return self._run
 
     @property
     def _numba_type_(self) -> Any:
         """The type by which Numba calls this kernel from another one."""
         return self._dispatcher._numba_type_
 
+    @functools.cached_property
+    def _dispatcher(self) -> Any:
+        from posteriori.kernels.machine import numba_compiler
 
-def kernel(
-    loop: Callable[..., Any] | None = None,
-    *,
-    fastmath: bool | set[str] = False,
-    few_rows: Callable[..., Any] | bool = False,
-    is_part: bool = False,
-    work: Callable[..., float] | None = None,
-) -> Any:
-    """Make a loop a `Kernel`; `few_rows=True` lets the loop itself run on few rows in plain Python."""
+        return numba_compiler.dispatcher(self)
+
+
+def kernel(loop: Callable[..., Any] | None = None, *, fastmath: bool | set[str] = False, is_part: bool = False) -> Any:
+    """Make a loop a `Kernel`."""
 
     def decorate(loop: Callable[..., Any]) -> Kernel:
-        few = (loop if few_rows else None) if isinstance(few_rows, bool) else few_rows
-        return Kernel(loop, fastmath, few, is_part, work)
+        return Kernel(loop, fastmath, is_part)
 
     return decorate if loop is None else decorate(loop)
+
+
+def kernel_of(name: str) -> Kernel:
+    """Return the kernel with a name, such as ``bayes.normalise``."""
+    module, _, loop = name.partition(".")
+    found: Kernel = getattr(importlib.import_module(f"{PACKAGE}.{module}"), loop)
+    return found
+
+
+def is_compiled() -> bool:
+    """Return whether kernels run as machine code, and not as plain Python."""
+    return machine_code() is not None or has_numba()
+
+
+@functools.cache
+def machine_code() -> dict[str, Callable[..., Any]] | None:
+    """Return the kernels that came with the package as machine code, by their names, or None."""
+    if _way() not in ("", "package") or importlib.util.find_spec("posteriori.kernels._machine_code") is None:
+        return None
+    try:
+        found: dict[str, Callable[..., Any]] = importlib.import_module("posteriori.kernels._machine_code").kernels
+    except ImportError as error:
+        warn(f"posteriori does not use the machine code that it came with, because {error}; it uses {_instead()}")
+        return None
+    return found
+
+
+@functools.cache
+def has_numba() -> bool:
+    """Return whether Numba is installed."""
+    return _way() in ("", "numba") and importlib.util.find_spec("numba") is not None
+
+
+def _instead() -> str:
+    return "Numba" if has_numba() else "plain Python, which is slow: pip install numba"
+
+
+def _way() -> str:
+    """Return the only way in which kernels may run here: package, numba or python; empty for the first that can."""
+    return os.environ.get("POSTERIORI_KERNELS", "")
+
+
+@functools.cache
+def _say_that_code_is_compiled() -> None:
+    warn(
+        "this posteriori was installed without machine code, so Numba compiles each kernel when it is first used; that "
+        "takes seconds, once per machine"
+    )
+
+
+def _in_plain_python(loop: Callable[..., Any], *arguments: Any) -> Any:
+    with np.errstate(all="ignore"):  # as machine code
+        return loop(*arguments)

@@ -1,94 +1,98 @@
-"""Compile kernels with Numba, and keep their machine code. Nothing else imports Numba, which takes half a second."""
+"""Compile kernels with Numba. Nothing else imports Numba: it takes half a second, and a built package has none."""
 
-import functools
-import shlex
-from collections.abc import Callable
+from __future__ import annotations
+
+import hashlib
+import importlib
+import os
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import event
 
-from posteriori.kernels.machine.code_files import CodeFiles, why_shipped_code_is_unused
-from posteriori.kernels.machine.machine_code import choose_folder
-from posteriori.kernels.machine.private_files import why_not_private
-from posteriori.support import compilation
-from posteriori.user_warnings import warn
+from posteriori.kernels.machine import signatures
+from posteriori.kernels.machine.compiling import PACKAGE, Kernel, kernel_of
 
-_settings: Any = numba.config
-_ours: set[Any] = set()  # the compiled kernels, which Numba's events name
-_said: set[str] = set()  # what was warned of
+_LOOPS = Path(__file__).parents[1] / "loops"
+_config: Any = numba.config
+types: Any = numba.types  # Numba does not annotate them
 
 
-def compiled(loop: Callable[..., Any], fastmath: bool | set[str], is_part: bool = False) -> Any:
-    """Return the function that Numba compiles, with its machine code kept between runs."""
-    options: dict[str, Any] = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
-    # Wrappers that nobody calls take a seventh of the time to compile.
-    options |= {"no_cfunc_wrapper": True, "no_cpython_wrapper": is_part}
-    # Each kernel holds its parts. Otherwise it would run the machine code of whichever kernel was loaded first and has
-    # the same part, which rounds in another way: results would depend on what was compiled or run before.
-    options |= {"forceinline": is_part}
-    dispatcher = numba.njit(loop, **options)
-    if not _settings.DISABLE_JIT:
-        assumed = sorted(fastmath) if isinstance(fastmath, set) else fastmath
-        find_folder = functools.partial(_folder_for, _settings.CACHE_DIR)
-        dispatcher._cache = CodeFiles(loop, repr(options | {"fastmath": assumed}), find_folder)
-        _ours.add(dispatcher)
-    return dispatcher
+def dispatcher(kernel: Kernel, is_called_from_python: bool = False, is_kept: bool = False) -> Any:
+    """Return the function that Numba compiles for each combination of types, which has compiled none yet.
+
+    Each kernel holds its parts (`forceinline`). Otherwise it would run the machine code of whichever kernel was loaded
+    first and has the same part, which rounds in another way: results would depend on what was compiled or run before.
+    """
+    importlib.import_module("posteriori.kernels.machine.vectors")
+    options: dict[str, Any] = {"nogil": True, "fastmath": kernel.fastmath, "error_model": "numpy"}
+    options |= {"no_cfunc_wrapper": True, "no_cpython_wrapper": not is_called_from_python}  # a seventh of the time
+    return numba.njit(kernel.loop, forceinline=kernel.is_part, cache=is_kept, **options)
 
 
-def _folder_for(stated: str) -> Path | None:
-    """Return the folder for machine code, and say why it is not the one that the user states."""
-    folder, passed_over = _choose(stated)
-    if stated and folder is not None and passed_over:
-        _warn_once(
-            "stated",
-            f"posteriori keeps no machine code in NUMBA_CACHE_DIR, because {passed_over[0]}; let no other user write "
-            f"to it (chmod 700 {shlex.quote(stated)}), or name another folder",
-        )
-    return folder
+def compiled_here(kernel: Kernel) -> Any:
+    """Return a kernel that Numba has compiled for all its listed types, with code that is kept for other processes."""
+    stated = _config.CACHE_DIR
+    try:
+        _config.CACHE_DIR = str(_folder(stated) or "")
+        made = dispatcher(kernel, is_called_from_python=True, is_kept=True)
+    except RuntimeError:  # no folder can be written to
+        made = dispatcher(kernel, is_called_from_python=True)
+    finally:
+        _config.CACHE_DIR = stated
+    for line in signatures.of_kernels()[kernel.name]:
+        made.compile(numba_types(line))
+    made.disable_compile()
+    return made
 
 
-@functools.cache
-def _choose(stated: str) -> tuple[Path | None, tuple[str, ...]]:
-    return choose_folder(Path(__file__).parent, stated)
+def compile_all() -> None:
+    """Compile all kernels for later processes, in one process per core: what a run of all tests begins with."""
+    modules = sorted({line.partition(".")[0] for line in signatures.listed()})
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as processes:
+        list(processes.map(_compile_module, modules))
 
 
-def _warn_of_compiling() -> None:
-    """Say why kernels are compiled although that is unusual: the first one that is says it."""
-    folder, passed_over = _choose(_settings.CACHE_DIR)
-    if why_not_kept := ", ".join(passed_over) if folder is None else why_not_private(folder):
-        _warn_once(
-            "compiling",
-            "posteriori compiles its kernels in every process, which takes 2 to 60 seconds, because there is no folder "
-            f"to keep machine code in: {why_not_kept}; set NUMBA_CACHE_DIR to a folder that you can write to and no "
-            "other user can (chmod 700)",
-        )
-    elif reason := why_shipped_code_is_unused():
-        _warn_once(
-            "compiling",
-            f"{reason}; kernels are compiled on first use instead, once per machine (posteriori warm-up compiles all)",
-        )
+def _compile_module(module: str) -> None:
+    for name in signatures.of_kernels():
+        if name.partition(".")[0] == module:
+            compiled_here(kernel_of(name))
 
 
-def _warn_once(about: str, message: str) -> None:
-    if about not in _said:
-        _said.add(about)
-        warn(message)
+def numba_types(kinds: Sequence[signatures.Type]) -> tuple[Any, ...]:
+    """Return types in Numba's own classes."""
+    return tuple(map(_numba_type, kinds))
 
 
-class _Notifier(event.Listener):
-    """Reports the compilation of a kernel. Numba sends this event only after a miss in its cache."""
+def _numba_type(kind: signatures.Type) -> Any:
+    if isinstance(kind, signatures.TupleType):
+        module, _, name = kind.of_class.rpartition(".")
+        of_class = getattr(importlib.import_module(f"{PACKAGE}.{module}"), name)
+        # Numba does not convert tuples: their members are as if they were written to (`signatures.converted`).
+        return types.BaseTuple.from_types([_written(_numba_type(one)) for one in kind.members], of_class)
+    number = getattr(types, "boolean" if kind.dtype.kind == "b" else kind.dtype.name)
+    if isinstance(kind, signatures.NumberType):
+        return number
+    return types.Array(number, kind.n_axes, "C", readonly=not kind.is_written)
 
-    def on_start(self, event: Any) -> None:
-        if event.data["dispatcher"] in _ours:
-            _warn_of_compiling()
-            compilation.begin()
 
-    def on_end(self, event: Any) -> None:
-        if event.data["dispatcher"] in _ours:
-            compilation.end()
+def _written(kind: Any) -> Any:
+    return kind.copy(readonly=False) if isinstance(kind, types.Array) else kind
 
 
-_register: Any = event.register  # Numba does not annotate it
-_register("numba:compile", _Notifier())
+@cache
+def _folder(stated: str) -> Path | None:
+    """Return the folder for code of these sources; None where Numba has to find one.
+
+    Numba keeps the code of a kernel until its own file changes. It does not see that a part in another file has
+    changed, so the folder is named after all of them.
+    """
+    folder = Path(os.path.abspath(stated)) if stated else _LOOPS / "__pycache__"
+    if not stated and not os.access(folder if folder.exists() else _LOOPS, os.W_OK):
+        return None
+    texts = (path.read_bytes() for path in sorted(_LOOPS.glob("*.py")))
+    return folder / f"machine_code-{hashlib.sha256(b''.join(texts)).hexdigest()[:12]}"

@@ -1,27 +1,50 @@
-"""The signatures with which kernels are compiled: `signatures.txt` lists them, one per line.
+"""The types with which kernels are compiled: `signatures.txt` lists them, one call per line.
 
-A line is an expression such as ``bayes.normalise(float64[:, ::1], float64[::1])``: the module, the kernel and the types
-of its arguments, in the notation of Numba. A named tuple has its class, as in ``elimination.Families(...)``, and an
-array that cannot be written to is ``const(...)``. Kernels that only other kernels call, and the constants of such
-calls, are left out: they are compiled with those that call them.
+A line is an expression such as ``bayes.log_evidence(float64[:, ::1], float64[::1])``: the module, the kernel and the
+types of its arguments. All arrays are C-contiguous. One that the kernel only reads is ``const(...)``; another one has
+to be writable. A tuple has the class by which Numba knows its members, as in ``elimination.Families(...)``. Kernels
+that only other kernels call are left out: they are compiled with those that call them.
+
+The list is closed. An array of another type, order of bytes or layout is converted to the first line that holds all its
+values, and results are copied back; where there is none, the call is a `TypeError`.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib
-import pkgutil
-from collections.abc import Iterable, Iterator
+import functools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
-import numba
+import numpy as np
 
-from posteriori.kernels.machine.compiling import Kernel
-
-_PACKAGE = "posteriori.kernels.loops"
-types: Any = numba.types  # Numba does not annotate all of them
 LIST = Path(__file__).with_name("signatures.txt")
+
+
+class ArrayType(NamedTuple):
+    """A C-contiguous array: what it holds, its axes, and whether the kernel writes to it."""
+
+    dtype: np.dtype[Any]
+    n_axes: int
+    is_written: bool
+
+
+class NumberType(NamedTuple):
+    """A number or a truth value."""
+
+    dtype: np.dtype[Any]
+
+
+class TupleType(NamedTuple):
+    """A tuple, and the name of its class as ``module.Class``."""
+
+    members: tuple[Type, ...]
+    of_class: str
+
+
+Type: TypeAlias = ArrayType | NumberType | TupleType
 
 
 def listed() -> list[str]:
@@ -29,79 +52,121 @@ def listed() -> list[str]:
     return LIST.read_text("utf-8").splitlines()
 
 
-def read_line(line: str) -> tuple[Kernel, tuple[Any, ...]]:
-    """Return the kernel of a line, and the types of its arguments.
+def read_line(line: str) -> tuple[str, tuple[Type, ...]]:
+    """Return the name of the kernel of a line, and the types of its arguments.
 
     Raises
     ------
     ValueError
         The line is not a kernel with the types of its arguments.
     """
-    call = ast.parse(line, mode="eval").body
-    if not isinstance(call, ast.Call):
+    try:
+        call = ast.parse(line, mode="eval").body
+    except SyntaxError:
+        call = None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         raise ValueError(f"{LIST.name}: {line!r} is not a kernel with the types of its arguments")
-    return _named(call.func), tuple(map(_read, call.args))
+    return ast.unparse(call.func), tuple(map(_read, call.args))
 
 
-def write_line(kernel: Kernel, kinds: Iterable[Any]) -> str:
-    """Return the line of a kernel and the types of its arguments."""
-    return f"{_name(kernel)}({', '.join(map(_write, kinds))})"
+@functools.cache
+def of_kernels() -> dict[str, list[tuple[Type, ...]]]:
+    """Return the types of the arguments of each kernel, line by line."""
+    found = defaultdict(list)
+    for name, types in map(read_line, listed()):
+        found[name].append(types)
+    return dict(found)
 
 
-def all_kernels() -> Iterator[Kernel]:
-    """Yield every kernel."""
-    for found in pkgutil.iter_modules(importlib.import_module(_PACKAGE).__path__, f"{_PACKAGE}."):
-        for value in vars(importlib.import_module(found.name)).values():
-            if isinstance(value, Kernel) and value.__module__ == found.name:
-                yield value
+def line_of(name: str, arguments: Sequence[Any]) -> str:
+    """Return a call as a line of the list, in which arrays are written to: what a new line begins with."""
+    return f"{name}({', '.join(map(_named, arguments))})"
 
 
-def lines_of(kernels: Iterable[Kernel]) -> list[str]:
-    """Return the lines of the signatures that kernels have in this process, sorted."""
-    return sorted(
-        write_line(kernel, signature)
-        for kernel in kernels
-        if kernel.is_compiled and not kernel.is_part and kernel.__module__.startswith(_PACKAGE)
-        for signature in kernel.compiled.signatures
-        if not any(isinstance(kind, types.Literal) for kind in signature)
-    )
+def _named(given: Any) -> str:
+    if isinstance(given, tuple):
+        of_class = f"{type(given).__module__.rpartition('.')[2]}.{type(given).__name__}"
+        return f"{of_class}({', '.join(map(_named, given))})"
+    if isinstance(given, np.ndarray):
+        return f"{given.dtype}[{', '.join([':'] * (given.ndim - 1) + ['::1'])}]"
+    return str(np.asarray(given).dtype)
 
 
-def _write(kind: Any) -> str:
-    if isinstance(kind, types.Array):
-        axes = [":"] * kind.ndim
-        if kind.layout in "CF":
-            axes[-1 if kind.layout == "C" else 0] = "::1"
-        array = f"{kind.dtype}[{', '.join(axes)}]"
-        return array if kind.mutable else f"const({array})"
-    if isinstance(kind, types.BaseTuple):
-        members = ", ".join(map(_write, kind.types))
-        return f"{_name(kind.instance_class)}({members})" if hasattr(kind, "instance_class") else f"({members},)"
-    return str(kind)
+def written(types: Iterable[Type]) -> str:
+    """Return types as a text that machine code reads (`module.c`)."""
+    return "".join(map(_written, types))
 
 
-def _read(node: ast.expr) -> Any:
+def converted(name: str, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+    """Return the arguments of a call as the types of the first line that holds their values; None if none does."""
+    for types in of_kernels().get(name, ()):
+        found = tuple(_convert(types, arguments))
+        if len(found) == len(types) == len(arguments):
+            return found if any(new is not old for new, old in _pairs(found, arguments)) else None
+    return None
+
+
+def write_back(converted: Sequence[Any], arguments: Sequence[Any]) -> None:
+    """Copy what a kernel wrote to converted arrays to those of the call."""
+    for new, old in _pairs(converted, arguments):
+        if new is not old and np.can_cast(new.dtype, old.dtype, "equiv") and old.flags.writeable:
+            old[...] = new
+
+
+def _pairs(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    for one, other in zip(left, right, strict=True):
+        if isinstance(one, tuple):
+            yield from _pairs(one, other)
+        elif isinstance(one, np.ndarray):
+            yield one, other
+
+
+def _convert(types: Sequence[Type], given: Sequence[Any], how: Any = ("C", "A")) -> Iterator[Any]:
+    """Yield arguments as some types; end before the first one that is not possible."""
+    for kind, one in zip(types, given, strict=False):
+        if isinstance(kind, TupleType):
+            members = tuple(_convert(kind.members, one, ("C", "A", "W"))) if isinstance(one, tuple) else ()
+            if len(members) != len(kind.members) or len(members) != len(one):
+                return
+            yield type(one)(*members) if hasattr(one, "_fields") else members
+        elif isinstance(kind, NumberType):
+            if not np.can_cast(np.asarray(one).dtype, kind.dtype, "same_kind"):
+                return
+            yield one
+        else:
+            if not isinstance(one, np.ndarray) or one.ndim != kind.n_axes:
+                return
+            if not np.can_cast(one.dtype, kind.dtype, "equiv" if kind.is_written else "safe"):
+                return
+            if kind.is_written and not one.flags.writeable:
+                return
+            yield np.require(one, kind.dtype, how)
+
+
+def _written(kind: Type) -> str:
+    if isinstance(kind, TupleType):
+        return f"({written(kind.members)})"
+    code = f"{kind.dtype.kind}{kind.dtype.itemsize}"
+    return f"S{code}" if isinstance(kind, NumberType) else f"{'RW'[kind.is_written]}{kind.n_axes}{code}"
+
+
+def _read(node: ast.expr) -> Type:
     if isinstance(node, ast.Name):
-        return getattr(types, node.id)
+        return NumberType(_dtype(node.id))
     if isinstance(node, ast.Subscript):
         axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        is_dense = [isinstance(axis, ast.Slice) and axis.step is not None for axis in axes]
-        return types.Array(_read(node.value), len(axes), "C" if is_dense[-1] else "F" if is_dense[0] else "A")
-    if isinstance(node, ast.Tuple):
-        return types.BaseTuple.from_types([_read(member) for member in node.elts])
+        return ArrayType(_dtype(ast.unparse(node.value)), len(axes), True)
     if isinstance(node, ast.Call):
-        members = [_read(member) for member in node.args]
-        if isinstance(node.func, ast.Name) and node.func.id == "const":
-            return members[0].copy(readonly=True)
-        return types.BaseTuple.from_types(members, _named(node.func))
+        members = tuple(map(_read, node.args))
+        if isinstance(node.func, ast.Attribute):
+            return TupleType(members, ast.unparse(node.func))
+        if ast.unparse(node.func) == "const" and len(members) == 1 and isinstance(members[0], ArrayType):
+            return members[0]._replace(is_written=False)
     raise ValueError(f"{LIST.name}: {ast.unparse(node)} is no type of an argument")
 
 
-def _name(thing: Any) -> str:
-    return f"{thing.__module__.removeprefix(_PACKAGE + '.')}.{thing.__name__}"
-
-
-def _named(node: ast.expr) -> Any:
-    if not isinstance(node, ast.Attribute):
-        raise ValueError(f"{LIST.name}: {ast.unparse(node)} is not a name in a module of kernels")
-    return getattr(importlib.import_module(f"{_PACKAGE}.{ast.unparse(node.value)}"), node.attr)
+def _dtype(name: str) -> np.dtype[Any]:
+    try:
+        return np.dtype(name)
+    except TypeError:
+        raise ValueError(f"{LIST.name}: {name} is no type of a number") from None

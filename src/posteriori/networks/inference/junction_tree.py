@@ -12,8 +12,8 @@ from typing import TypeAlias, TypeVar
 import joblib
 import numpy as np
 
-from posteriori.kernels.loops.few_rows import LANES
 from posteriori.kernels.loops.junction_tree import Findings, Layout, accumulate, draw, maximise, propagate
+from posteriori.kernels.loops.lanes import LANES
 from posteriori.networks.graph.cpt import cell_count, how_to_set
 from posteriori.networks.inference.clique_tables import (
     CliqueTables,
