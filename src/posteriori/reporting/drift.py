@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2_contingency, mannwhitneyu
 
 from posteriori.classifiers.classifier import Classifier
 from posteriori.fitting.label_parameters import labels_to_learn
@@ -220,6 +219,8 @@ def homogeneity_p_value(counts: Array) -> float:
     counts = counts[:, counts.sum(axis=0) > 0]
     if counts.shape[1] < 2:
         return 1.0
+    from scipy.stats import chi2_contingency
+
     return float(chi2_contingency(counts, correction=False).pvalue)
 
 
@@ -235,6 +236,8 @@ def rank_sum_p_value(before: Array, after: Array) -> float:
     """
     if not len(before) or not len(after):
         return 1.0
+    from scipy.stats import mannwhitneyu
+
     p = float(mannwhitneyu(before, after, use_continuity=False, method="asymptotic").pvalue)
     return 1.0 if math.isnan(p) else p  # all numbers are equal
 
