@@ -14,8 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from sklearn.utils._param_validation import make_constraint
-
 from posteriori import classifiers, registry
 from posteriori.classifiers.estimator import Estimator, estimator_of
 from posteriori.fitting.fitted import Fitted, FittedValue, kept_of_rows
@@ -245,6 +243,8 @@ def _recipe_of_content(content: dict[str, Any], arrays: dict[str, Array]) -> Any
 @functools.cache
 def _constraints(kind: Any) -> dict[str, list[Any]]:
     """Return the constraints of the parameters of an estimator; cached, because scikit-learn builds them slowly."""
+    from sklearn.utils._param_validation import make_constraint
+
     return {name: [make_constraint(one) for one in allowed] for name, allowed in kind._parameter_constraints.items()}
 
 

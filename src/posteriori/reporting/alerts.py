@@ -261,17 +261,27 @@ def _between_blocks(values: Array, block: Array) -> tuple[float, float]:
     return between / total, float(fdtrc(_BLOCKS - 1, n - _BLOCKS, ratio))
 
 
+def chi_squared(table: Array) -> tuple[float, int]:
+    """Return Pearson's statistic of a table of counts (r, c) without empty rows and columns, and (r − 1)(c − 1).
+
+    Examples
+    --------
+    >>> chi_squared(np.array([[10.0, 20.0], [20.0, 10.0]]))
+    (6.666666666666667, 1)
+    """
+    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
+    return float(((table - expected) ** 2 / expected).sum()), (table.shape[0] - 1) * (table.shape[1] - 1)
+
+
 def _dependence(codes: Array, block: Array, label: Array) -> tuple[float, float]:
     """Return Cramér's V² of the categories and the blocks within classes, and its p-value (chi-squared test)."""
-    from scipy.stats import chi2_contingency
-
     statistic, freedom = 0.0, 0
     for c in np.unique(label):
         table = np.zeros((codes.max() + 1, _BLOCKS))
         np.add.at(table, (codes[label == c], block[label == c]), 1.0)
         table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
-        found = chi2_contingency(table, correction=False)
-        statistic, freedom = statistic + found.statistic, freedom + found.dof
+        of_class, more = chi_squared(table)
+        statistic, freedom = statistic + of_class, freedom + more
     kinds = len(np.unique(codes))
     if not freedom or kinds < 2:
         return 0.0, 1.0
