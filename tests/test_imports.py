@@ -1,0 +1,55 @@
+"""What a process imports before it answers: the price of a short command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import posteriori
+
+PENGUINS = Path(posteriori.__file__).parent / "datasets" / "penguins.csv"
+
+# What takes 20 ms or more to import. A command imports of these what its list has, and no other.
+HEAVY = {
+    *("numpy", "polars", "pandas", "pyarrow", "narwhals", "matplotlib", "numba", "duckdb", "sqlglot", "rich"),
+    *("scipy", "scipy.special", "scipy.linalg", "scipy.sparse", "scipy.optimize", "scipy.spatial", "scipy.stats"),
+    *("sklearn", "sklearn.metrics", "sklearn.preprocessing", "sklearn.isotonic", "sklearn.ensemble", "joblib"),
+    *("posteriori.networks", "posteriori.comparison", "posteriori.drop_in", "posteriori.classifiers"),
+}
+SCIKIT_LEARN = {"sklearn", "joblib", "narwhals", "scipy", "scipy.special", "scipy.linalg", "scipy.sparse"}
+ESTIMATORS = {"numpy", "posteriori.classifiers", *SCIKIT_LEARN}
+LOOPS = {"numba", "scipy", "scipy.linalg"}  # while Numba compiles the loops
+ALLOWED = {
+    "": ESTIMATORS,
+    "--help": set(),
+    "fit": {*ESTIMATORS, *LOOPS, "polars", "rich"},
+    "predict": {"numpy", "polars", *LOOPS},
+    "explain": {*ESTIMATORS, *LOOPS, "polars", "rich"},
+}
+
+_RUN = """
+import sys
+if sys.argv[1:]:
+    from posteriori.cli import main
+    assert main(sys.argv[1:]) == 0
+else:
+    import posteriori as po
+    po.NaiveBayes(), po.GenerativeClassifier()
+print("imported:", *sys.modules)
+"""
+
+
+def test_a_command_imports_only_what_it_needs(tmp_path):
+    model = tmp_path / "penguins.posteriori"
+    commands = [
+        [],
+        ["--help"],
+        ["fit", PENGUINS, "--target", "species", "--output", model],
+        ["predict", model, PENGUINS],
+        ["explain", model, PENGUINS, "--row", "314"],
+    ]
+    for words in commands:
+        done = subprocess.run([sys.executable, "-c", _RUN, *words], capture_output=True, text=True, check=True)
+        imported = set(done.stdout.splitlines()[-1].split()) & HEAVY
+        assert imported <= ALLOWED[words[0] if words else ""], words
