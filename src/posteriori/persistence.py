@@ -12,11 +12,9 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from sklearn.utils._param_validation import make_constraint
-
-from posteriori import classifiers, networks, registry
+from posteriori import classifiers, registry
 from posteriori.classifiers.estimator import Estimator, estimator_of
 from posteriori.fitting.fitted import Fitted, FittedValue, kept_of_rows
 from posteriori.fitting.recipe import Recipe, parameter_names
@@ -32,7 +30,6 @@ from posteriori.model_files import (
     unpack,
     write_file,
 )
-from posteriori.networks.formats.files import network_of_content
 from posteriori.pool.value import FittedPool
 from posteriori.registry import Subject
 from posteriori.regression.gaussian import FittedGaussian
@@ -40,6 +37,9 @@ from posteriori.regression.value import FittedRegression
 from posteriori.support.checks import require, within
 from posteriori.support.threads import one_blas_thread
 from posteriori.support.typing import Array
+
+if TYPE_CHECKING:
+    from posteriori.networks import BayesianNetwork
 
 Kind = TypeVar("Kind", bound=classifiers.GenerativeEstimator)
 _VALUES: dict[type[Any], type[Any]] = {
@@ -53,9 +53,7 @@ _VALUES: dict[type[Any], type[Any]] = {
 _registered: dict[str, type[Any]] = {}
 
 
-def save(
-    estimator: Estimator | networks.BayesianNetwork, path: str | os.PathLike[str], *, without_rows: bool = False
-) -> None:
+def save(estimator: Estimator | BayesianNetwork, path: str | os.PathLike[str], *, without_rows: bool = False) -> None:
     """Write a model to a file atomically: an interrupted write leaves no partial file.
 
     Parameters
@@ -92,7 +90,9 @@ def save(
     array(['b'], dtype='<U1')
     """
     if getattr(estimator, "subject", None) is Subject.VARIABLES:
-        networks.write_network(cast(networks.BayesianNetwork, estimator), path)
+        from posteriori.networks import write_network  # imported here, as below: a classifier needs no networks
+
+        write_network(cast("BayesianNetwork", estimator), path)
         return
     save_made_by(cast(Estimator, estimator), path, "", without_rows=without_rows)
 
@@ -155,8 +155,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     metadata, arrays = read_file(Path(path))
     with refuse_unknown(Path(path)), one_blas_thread():  # checks solve equations, and keep what a fit rounds so
         content = parse(metadata["content"])
-        is_network = content["model"] == "BayesianNetwork"
-        return network_of_content(content, arrays) if is_network else _estimator_of_content(content, arrays)
+        if content["model"] == "BayesianNetwork":
+            from posteriori.networks.formats.files import network_of_content
+
+            return network_of_content(content, arrays)
+        return _estimator_of_content(content, arrays)
 
 
 def _estimator_of_content(content: dict[str, Any], arrays: dict[str, Array]) -> Any:
@@ -240,6 +243,8 @@ def _recipe_of_content(content: dict[str, Any], arrays: dict[str, Array]) -> Any
 @functools.cache
 def _constraints(kind: Any) -> dict[str, list[Any]]:
     """Return the constraints of the parameters of an estimator; cached, because scikit-learn builds them slowly."""
+    from sklearn.utils._param_validation import make_constraint
+
     return {name: [make_constraint(one) for one in allowed] for name, allowed in kind._parameter_constraints.items()}
 
 

@@ -105,15 +105,6 @@ def test_the_help_of_each_language_names_the_others_command():
     assert "For JavaScript: posteriori export." in " ".join(succeeds("sql", "--help").split())
 
 
-def test_help_is_quick_since_nothing_heavy_is_imported():
-    code = (
-        "import sys; from posteriori.cli import main; main(['--help']); "
-        "print([m for m in ('numpy', 'polars', 'sklearn', 'numba') if m in sys.modules], file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stderr.strip() == "[]"
-
-
 # Refusals ---------------------------------------------------------------------------------------
 
 REFUSALS = [

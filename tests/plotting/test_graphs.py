@@ -16,9 +16,9 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 import posteriori as po
 from posteriori.datasets import load_penguins
-from posteriori.networks.graph.layout import layered
 from posteriori.plotting import plot_network, plot_tree
 from posteriori.plotting.graphs import outline_of
+from posteriori.support.graph_layout import layered
 
 
 @pytest.fixture(autouse=True)

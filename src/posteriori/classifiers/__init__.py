@@ -4,6 +4,7 @@ They are façades over fitted values: an estimator holds its parameters and one 
 is one file with its parameters and its densities; fits, sums and searches are in the folders below.
 """
 
+import posteriori.support.scikit_learn  # noqa: F401  (before any module imports scikit-learn)
 from posteriori.classifiers.dependence import AveragedOneDependence, FullJointClassifier, KDependenceBayes
 from posteriori.classifiers.gaussian_discriminant import GaussianDiscriminant
 from posteriori.classifiers.generative_classifier import GenerativeClassifier

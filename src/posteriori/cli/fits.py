@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-from sklearn.base import clone
 
 from posteriori.classifiers.kept_predictions import keep_predictions
 from posteriori.classifiers.training_record import record_rows
@@ -192,6 +191,8 @@ def _fit_to_others(
     spec: ModelSpec, estimator: Classifier, rows: Scan, target: str, folds: int, groups: Array | None, held: HoldOut
 ) -> Any:
     """Return a copy of the estimator that learned from the rows that are not held out."""
+    from sklearn.base import clone
+
     others, scorer = rows.at(held.trained), clone(estimator)
     with as_user_errors(), numbers_as_classes(), as_one_step(WITHOUT_HELD_OUT), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the fit to all rows repeats those that matter

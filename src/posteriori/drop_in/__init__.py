@@ -16,6 +16,7 @@ differences. Common to all:
 - A negative ``sample_weight`` is an error.
 """
 
+import posteriori.support.scikit_learn  # noqa: F401  (before any module imports scikit-learn)
 from posteriori.drop_in.counts import ComplementNB, MultinomialNB
 from posteriori.drop_in.discrete import BernoulliNB, CategoricalNB
 from posteriori.drop_in.gaussian import GaussianNB

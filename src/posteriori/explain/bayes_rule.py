@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
-import polars as pl
 
 from posteriori.explain.sums import Explanation
 from posteriori.model import GenerativeModel
+from posteriori.support.lazy_polars import pl
 from posteriori.support.typing import Array
 from posteriori.tables import quote
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from posteriori.explain.words import WordFactors
 from posteriori.model import log_normalised, log_sum
 from posteriori.support.formatting import cell_text, exponential, plural, shortened
+from posteriori.support.lazy_polars import pl
 from posteriori.support.markup import paragraph, table
 from posteriori.support.suggestions import class_index
 from posteriori.support.typing import Array

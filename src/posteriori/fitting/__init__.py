@@ -3,3 +3,5 @@
 `fit` reads the parameters of an estimator once, as a `Recipe`; everything after it is a function from values to values.
 `update.py` and `merge.py` add, remove and merge rows of what was learned.
 """
+
+import posteriori.support.scikit_learn  # noqa: F401  (before any module imports scikit-learn)

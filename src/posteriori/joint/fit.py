@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from posteriori.fitting.fitted import Fitted
 from posteriori.fitting.label_parameters import reject_target
@@ -263,6 +262,8 @@ def _weights(members: Sequence[Tables], rows: TreeRows, rng: np.random.Generator
     for is_unknown in (hidden & ~target, hidden | target):
         codes = np.where(is_unknown, 0, rows.codes)
         each.append(np.column_stack([_log_evidence(one, rows, codes) for one in members]))
+
+    from scipy.optimize import minimize  # imported here, because few fits need it
 
     def loss(free: Array) -> tuple[float, Array]:
         log_w = free - np.logaddexp.reduce(free)

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from posteriori.densities import Binned, Grouped, RandomTrees, SummedTrees, TwoPassDensity, implements, ungrouped
 from posteriori.densities.label_model import LabelModel
@@ -390,6 +389,8 @@ def warn_not_converged(learned: FitResult, limits: EMOptions) -> None:
 
 def warn_of_last_gain(gain: float, limits: EMOptions) -> None:
     """Warn that EM stopped at `max_steps`, with the gain of its last step in nats."""
+    from sklearn.exceptions import ConvergenceWarning
+
     warn(
         f"EM stopped after {limits.max_steps} steps with a last gain of {gain:.3g} nats; raise max_iter or tol",
         ConvergenceWarning,

@@ -6,7 +6,6 @@ from itertools import combinations
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
-from scipy.stats import rankdata
 
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
@@ -67,13 +66,26 @@ def redundant_groups(batch: Batch, label: Array) -> list[tuple[int, ...]]:
     return sorted(tuple(sorted(first[j])) for j in kept)
 
 
+def average_ranks(values: Array) -> Array:
+    """Return the ranks of numbers, (n,), from 1 on; equal ones share the mean of theirs. None is NaN.
+
+    Examples
+    --------
+    >>> average_ranks(np.array([3.0, 1.0, 3.0])).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Array = (np.cumsum(count) - (count - 1) / 2.0)[place]
+    return ranks
+
+
 def _ranks(batch: Batch) -> dict[int, Array]:
     """Return the ranks in each column of numbers, centred and of norm 1; missing cells and constant columns are 0."""
     found = {}
     for j, values in zip(batch.schema.of_kind("continuous"), batch.numbers.values.T, strict=True):
         known = ~np.isnan(values)
         rank = np.zeros(len(values))
-        rank[known] = rankdata(values[known])
+        rank[known] = average_ranks(values[known])
         rank[known] -= rank[known].mean() if known.any() else 0.0
         found[j] = rank / max(float(np.linalg.norm(rank)), 1e-300)
     return found

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
-from sklearn import metrics
 
 from posteriori.model.answer import Answer
 from posteriori.registry import seen_by
@@ -49,7 +47,7 @@ def accuracy(y_true: Array, posterior: Array, weight: Array | None = None) -> fl
     >>> accuracy(np.array([0, 1, 1]), np.array([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]))
     0.6666666666666666
     """
-    return float(metrics.accuracy_score(y_true, posterior.argmax(axis=1), sample_weight=weight))
+    return float(np.average(y_true == posterior.argmax(axis=1), weights=weight))
 
 
 def log_loss(y_true: Array, posterior: Array, weight: Array | None = None) -> float:
@@ -70,10 +68,12 @@ def log_loss(y_true: Array, posterior: Array, weight: Array | None = None) -> fl
     >>> round(log_loss(np.array([0, 1]), np.array([[0.5, 0.5], [0.75, 0.25]])), 6)
     1.039721
     """
-    n_classes = posterior.shape[1]
-    if n_classes == 1:  # scikit-learn refuses one class; its probability is 1, and the loss 0
+    if np.isnan(posterior).any():
+        raise ValueError("a probability is NaN; replace it by fill_undefined")
+    if posterior.shape[1] == 1:  # its probability is 1, though the greatest below is less
         return 0.0
-    return float(metrics.log_loss(y_true, posterior, sample_weight=weight, labels=np.arange(n_classes)))
+    of_true = np.clip(posterior[np.arange(len(y_true)), y_true], _SMALLEST, 1.0 - _SMALLEST)
+    return float(np.average(-np.log(of_true), weights=weight))
 
 
 def brier_score(y_true: Array, posterior: Array, weight: Array | None = None) -> float:
@@ -93,14 +93,8 @@ def brier_score(y_true: Array, posterior: Array, weight: Array | None = None) ->
     >>> brier_score(np.array([0, 1]), np.array([[0.5, 0.5], [0.0, 1.0]]))
     0.25
     """
-    n_classes = posterior.shape[1]
-    if n_classes == 1:
-        return 0.0
-    return float(
-        metrics.brier_score_loss(
-            y_true, posterior, sample_weight=weight, labels=np.arange(n_classes), scale_by_half=False
-        )
-    )
+    missed = (np.eye(posterior.shape[1])[y_true] - posterior) ** 2
+    return float(np.average(missed.sum(axis=1), weights=weight))
 
 
 def confusion_matrix(y_true: Array, posterior: Array, weight: Array | None = None) -> Array:
@@ -265,7 +259,7 @@ def fill_undefined(posterior: Array, prior: Array) -> Array:
     return np.where(np.isnan(posterior), prior, posterior)
 
 
-_SMALLEST = float(np.finfo(np.float64).eps)  # a probability of 0 counts as this, as in `metrics.log_loss`
+_SMALLEST = float(np.finfo(np.float64).eps)  # a probability of 0 counts as this, as in scikit-learn
 
 
 def scores_of(
@@ -365,7 +359,7 @@ def _mann_whitney(score: Array, positive: Array, weight: Array) -> float:
 
     Ties count half.
     """
-    rank = rankdata(score, method="dense").astype(np.int64) - 1
+    rank = np.unique(score, return_inverse=True)[1]
     negatives = np.bincount(rank, np.where(positive, 0.0, weight))
     below = np.cumsum(negatives) - negatives
     return float((np.where(positive, weight, 0.0) * (below + 0.5 * negatives)[rank]).sum())

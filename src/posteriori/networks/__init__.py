@@ -5,6 +5,7 @@ finds tables and graphs from cases, `causal/` effects of interventions, and `for
 `network.py` has the one class, and `classifier.py` makes any variable a label.
 """
 
+import posteriori.support.scikit_learn  # noqa: F401  (before any module imports scikit-learn)
 from posteriori.networks.causal.adjustment import AdjustmentSets, adjustment_sets
 from posteriori.networks.causal.identification import Identification, identify
 from posteriori.networks.classifier import NetworkClassifier

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.networks.graph.layout import network_svg
 from posteriori.networks.inference.printing import heading, six_digits
 from posteriori.support.formatting import shorten
+from posteriori.support.graph_layout import network_svg
 from posteriori.support.markup import folded, left_out, paragraph, scrolling, side_by_side, table
 from posteriori.support.typing import Array
 

@@ -13,11 +13,10 @@ import numpy as np
 from posteriori.classifiers.estimator import OfClasses
 from posteriori.classifiers.generative_forest import GenerativeForest
 from posteriori.explain.tree_outline import TreeNode, TreeOutline
-from posteriori.networks.graph.layout import BAR, LETTER, LINE, PAD, POINTS, GraphLayout, box_size, layered, text_length
-from posteriori.networks.notebooks import beliefs_of
 from posteriori.plotting.canvas import GREY, INK, PALETTE, class_colours, class_names, draw_legend, open_axes
 from posteriori.plotting.reading import parents_of
 from posteriori.support.formatting import percent, shorten
+from posteriori.support.graph_layout import BAR, LETTER, LINE, PAD, POINTS, GraphLayout, box_size, layered, text_length
 from posteriori.support.suggestions import class_index
 
 if TYPE_CHECKING:
@@ -325,6 +324,8 @@ def plot_network(
     >>> [text.get_text() for text in ax.texts][:3]
     ['rain', 'yes', '69%']
     """
+    from posteriori.networks.notebooks import beliefs_of  # imported here: charts of reports need no networks
+
     known = dict(evidence or {})
     shown = len(network.variables) <= _MOST_WITH_BARS if bars is None else bars
     beliefs = beliefs_of(network, known) if shown else {name: {} for name in network.variables}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.classifier import Classifier
@@ -364,5 +364,7 @@ def _draw_mean(ax: Axes, mean: Array, colour: str, name: str | None = None) -> N
 def _ellipse(mean: Array, covariance: Array, share: float) -> Array:
     """Return points (2, …) of the ellipse that contains a share of a Gaussian."""
     circle = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)])
-    points: Array = mean[:, np.newaxis] + np.sqrt(chi2(2).ppf(share)) * np.linalg.cholesky(covariance) @ circle
+    points: Array = (
+        mean[:, np.newaxis] + np.sqrt(2.0 * gammaincinv(1.0, share)) * np.linalg.cholesky(covariance) @ circle
+    )
     return points

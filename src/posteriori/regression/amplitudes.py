@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
-from scipy.optimize import minimize
 
 from posteriori.regression.features import KINDS, Features
 from posteriori.regression.landmarks import Inputs, squared_distances
@@ -69,6 +68,8 @@ def learn_amplitudes(
     Rasmussen & Williams, Gaussian Processes for Machine Learning (2006), section 5.4.1. Laird & Ware, Random-effects
     models for longitudinal data, Biometrics 38 (1982).
     """
+    from scipy.optimize import minimize  # imported here, because classification does not need it
+
     is_grouped = group is not None and len(np.unique(group)) < len(group)
     problem = _MarginalLikelihood(features, values, target - target.mean(), group if is_grouped else None, inputs)
     found = minimize(

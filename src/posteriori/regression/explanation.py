@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from posteriori.model.predictive import PredictiveDensity
 from posteriori.pool.partial_rows import without_cells
 from posteriori.regression.held_out import COVERAGE
 from posteriori.support.formatting import cell_text, number, plural
+from posteriori.support.lazy_polars import pl
 from posteriori.support.markup import paragraph, table
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema

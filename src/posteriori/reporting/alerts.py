@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2, chi2_contingency, f, rankdata
+from scipy.special import chdtrc, fdtrc
 
 from posteriori.facts.columns import ColumnFacts
+from posteriori.learning.redundant_columns import average_ranks
 from posteriori.model import known_cells
 from posteriori.plotting.reading import Scale, cells_of, evenly, read_batch
 from posteriori.reading.spellings import spelled_alike
@@ -221,7 +222,7 @@ def _drift(cells: Array, components: Array, categorical: bool) -> str | None:
     if categorical:
         explained, p = _dependence(values.astype(int), block, label)
     else:
-        rank = rankdata(values)
+        rank = average_ranks(values)
         mean = np.bincount(label, rank) / np.maximum(np.bincount(label), 1)
         explained, p = _between_blocks(rank - mean[label], block)
     if explained < _CHANGED or p > _SIGNIFICANT:
@@ -257,7 +258,19 @@ def _between_blocks(values: Array, block: Array) -> tuple[float, float]:
     if total <= 0.0 or between >= total:
         return (0.0, 1.0) if total <= 0.0 else (1.0, 0.0)
     ratio = (between / (_BLOCKS - 1)) / ((total - between) / (n - _BLOCKS))
-    return between / total, float(f.sf(ratio, _BLOCKS - 1, n - _BLOCKS))
+    return between / total, float(fdtrc(_BLOCKS - 1, n - _BLOCKS, ratio))
+
+
+def chi_squared(table: Array) -> tuple[float, int]:
+    """Return Pearson's statistic of a table of counts (r, c) without empty rows and columns, and (r − 1)(c − 1).
+
+    Examples
+    --------
+    >>> chi_squared(np.array([[10.0, 20.0], [20.0, 10.0]]))
+    (6.666666666666667, 1)
+    """
+    expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
+    return float(((table - expected) ** 2 / expected).sum()), (table.shape[0] - 1) * (table.shape[1] - 1)
 
 
 def _dependence(codes: Array, block: Array, label: Array) -> tuple[float, float]:
@@ -267,12 +280,12 @@ def _dependence(codes: Array, block: Array, label: Array) -> tuple[float, float]
         table = np.zeros((codes.max() + 1, _BLOCKS))
         np.add.at(table, (codes[label == c], block[label == c]), 1.0)
         table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
-        found = chi2_contingency(table, correction=False)
-        statistic, freedom = statistic + found.statistic, freedom + found.dof
+        of_class, more = chi_squared(table)
+        statistic, freedom = statistic + of_class, freedom + more
     kinds = len(np.unique(codes))
     if not freedom or kinds < 2:
         return 0.0, 1.0
-    return statistic / (len(codes) * min(kinds - 1, _BLOCKS - 1)), float(chi2.sf(statistic, freedom))
+    return statistic / (len(codes) * min(kinds - 1, _BLOCKS - 1)), float(chdtrc(freedom, statistic))
 
 
 def alerts_table(alerts: Sequence[Alert]) -> Html:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from posteriori.networks.graph.layout import PIXELS, text_length
 from posteriori.plotting.canvas import histogram_edges
 from posteriori.plotting.reading import Scale
 from posteriori.support.formatting import shorten
+from posteriori.support.graph_layout import PIXELS, text_length
 from posteriori.support.markup import Html, element
 from posteriori.support.typing import Array
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from posteriori.networks.graph.layout import PIXELS, box_size, edge_path, layered
 from posteriori.plotting.canvas import PALETTE
 from posteriori.plotting.graphs import PITCH, TRUNK, WIDEST, Edges, Outline, arc_bulge, edge_width, outline_of
 from posteriori.reporting.charts import chart, cut_text
 from posteriori.reporting.markup import fixed
 from posteriori.support.formatting import shorten
+from posteriori.support.graph_layout import PIXELS, box_size, edge_path, layered
 from posteriori.support.markup import Html, element
 
 _DOWN = 0.75  # inches between two layers, with room for a number

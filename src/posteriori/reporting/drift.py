@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2_contingency, mannwhitneyu
+from scipy.special import chdtrc
 
 from posteriori.classifiers.classifier import Classifier
 from posteriori.fitting.label_parameters import labels_to_learn
 from posteriori.plotting.reading import Feature, cells_of, read_batch
 from posteriori.reading import read_labels, read_table
 from posteriori.reading.known_columns import KnownColumns
+from posteriori.reporting.alerts import chi_squared
 from posteriori.support.formatting import cell_text
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column
@@ -220,7 +221,8 @@ def homogeneity_p_value(counts: Array) -> float:
     counts = counts[:, counts.sum(axis=0) > 0]
     if counts.shape[1] < 2:
         return 1.0
-    return float(chi2_contingency(counts, correction=False).pvalue)
+    statistic, freedom = chi_squared(counts)
+    return float(chdtrc(freedom, statistic))
 
 
 def rank_sum_p_value(before: Array, after: Array) -> float:
@@ -235,6 +237,8 @@ def rank_sum_p_value(before: Array, after: Array) -> float:
     """
     if not len(before) or not len(after):
         return 1.0
+    from scipy.stats import mannwhitneyu
+
     p = float(mannwhitneyu(before, after, use_continuity=False, method="asymptotic").pvalue)
     return 1.0 if math.isnan(p) else p  # all numbers are equal
 

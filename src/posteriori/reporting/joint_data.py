@@ -8,8 +8,6 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from scipy.cluster.hierarchy import leaves_list, linkage
-from scipy.spatial.distance import squareform
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.classifiers.joint_model import JointModel
@@ -98,6 +96,9 @@ class JointReport:
         chosen = np.sort(np.argsort(-self.links.max(axis=1), kind="stable")[:most])
         if len(chosen) < 3:
             return [int(one) for one in chosen]
+        from scipy.cluster.hierarchy import leaves_list, linkage
+        from scipy.spatial.distance import squareform
+
         apart = 1.0 - np.minimum(self.links[np.ix_(chosen, chosen)], 1.0)
         np.fill_diagonal(apart, 0.0)
         tree = linkage(squareform(apart, checks=False), "average", optimal_ordering=True)

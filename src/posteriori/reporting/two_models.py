@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
 
 from posteriori.classifiers.classifier import Classifier
 from posteriori.model_selection import HeldOut, metrics
@@ -192,6 +191,8 @@ def _differences_section(both: TwoModels) -> Section:
     rows = [[kind, count(n), percent(n / total), bar(n / total)] for kind, n in zip(kinds, counts, strict=True)]
     contents = [table("Correct predictions", ["", "rows", "share", ""], rows)]
     if counts[1] + counts[2]:
+        from scipy.stats import binomtest
+
         p = float(binomtest(counts[1], counts[1] + counts[2]).pvalue)
         verdict = (
             f"{both.names[0 if counts[1] > counts[2] else 1]} is right more often"

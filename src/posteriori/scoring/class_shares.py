@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
-from scipy.stats import chi2, norm
+from scipy.special import chdtrc, ndtr, ndtri, xlogy
 
 from posteriori.support.typing import Array
 
@@ -92,7 +91,7 @@ class PriorEstimate:
         """
         if not 0.0 < level < 1.0:
             raise ValueError(f"the level is {level}; give a number between 0 and 1")
-        half = norm.ppf(0.5 + level / 2.0) * self.standard_error
+        half = ndtri(0.5 + level / 2.0) * self.standard_error
         return np.asarray(np.clip(np.stack([self.shares - half, self.shares + half], axis=1), 0.0, 1.0))
 
     def draws(self, n: int) -> list[Array]:
@@ -154,7 +153,7 @@ def estimate_shares(posterior: Array, prior: Array, classes: Array) -> PriorEsti
     shares, cautious = _maximum(density, prior, none), _maximum(density, prior, len(prior) * prior)
     ratio = 2.0 * float(np.log(density @ shares).sum() - np.log(density @ prior).sum())
     free = int(np.count_nonzero(prior > 0)) - 1
-    p_value = float(chi2.sf(max(ratio, 0.0), free)) if free else 1.0
+    p_value = float(chdtrc(free, max(ratio, 0.0))) if free else 1.0
     errors = (
         _covariance(density, one, prior > 0, rows) for one, rows in ((shares, none), (cautious, len(prior) * prior))
     )
@@ -260,7 +259,7 @@ def compare_densities(new: Array, earlier: Array, weight: Array) -> tuple[float,
     less = float(1.0 - (below + upto).mean() / 2.0)
     of_earlier = float(weight.sum() ** 2 / (weight**2).sum())
     error = np.sqrt((1.0 / len(new) + 1.0 / of_earlier) / 12.0)
-    return less, float(2.0 * norm.sf(abs(less - 0.5) / error))
+    return less, float(2.0 * ndtr(-abs(less - 0.5) / error))
 
 
 def compare_rows(

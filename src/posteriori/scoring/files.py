@@ -18,7 +18,6 @@ from threading import Event
 from typing import IO, Any
 
 import numpy as np
-import polars as pl
 
 from posteriori import kernels
 from posteriori.model.answer import Answer, Categories, Meaning
@@ -35,6 +34,7 @@ from posteriori.sources import LabelledSource
 from posteriori.sources.table_source import ComposedSource, warn_of_unseen
 from posteriori.statistics import ColumnRanges
 from posteriori.support.atomic_write import atomic_write
+from posteriori.support.lazy_polars import pl
 from posteriori.support.suggestions import closest
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Schema

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
 from posteriori.support.formatting import percent, probability, shorten
 from posteriori.support.markup import as_html
@@ -194,6 +193,8 @@ def _places(
     across: float,
 ) -> dict[Node, float]:
     """Return x of each node: close to the mean of its neighbours, given the order and widths of its layer."""
+    from sklearn.isotonic import isotonic_regression  # imported here: inference needs no scikit-learn
+
     offsets: list[Array] = []
     x: dict[Node, float] = {}
     for row in rows:
