@@ -113,7 +113,8 @@ def _compile(lines: dict[int, str], folder: Path, processor: str) -> dict[int, s
     from posteriori.kernels.machine import numba_compiler
 
     gc.freeze()
-    gc.disable()  # a third of the time; the process ends soon
+    gc.disable()  # the process ends soon
+    numba_compiler.stop_at_intermediate_code()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(llvm.get_process_triple())

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 
 from posteriori.kernels.machine import signatures
 from posteriori.kernels.machine.compiling import PACKAGE, Kernel, kernel_of
@@ -61,6 +62,18 @@ def _compile_module(module: str) -> None:
     for name in signatures.of_kernels():
         if name.partition(".")[0] == module:
             compiled_here(kernel_of(name))
+
+
+def stop_at_intermediate_code() -> None:
+    """Let Numba make no machine code in this process, which is a sixth of its time: `building` has LLVM make it."""
+    from numba.core import codegen, cpu
+
+    first: Any = numba.njit(lambda: np.empty(1))
+    first()  # what Numba itself needs is made as usual
+    libraries, contexts = vars(codegen)["JITCodeLibrary"], vars(cpu)["CPUContext"]
+    libraries._finalize_specific = lambda library: None
+    # Numba knows a compiled function by the built-in function that calls it: a new one for each.
+    contexts.get_executable = lambda context, library, *_: (library._ensure_finalized(), [].append)[1]
 
 
 def numba_types(kinds: Sequence[signatures.Type]) -> tuple[Any, ...]:
