@@ -108,11 +108,6 @@ def kernel_of(name: str) -> Kernel:
     return found
 
 
-def is_compiled() -> bool:
-    """Return whether kernels run as machine code, and not as plain Python."""
-    return machine_code() is not None or has_numba()
-
-
 @functools.cache
 def machine_code() -> dict[str, Callable[..., Any]] | None:
     """Return the kernels that came with the package as machine code, by their names, or None."""
