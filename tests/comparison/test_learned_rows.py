@@ -84,6 +84,7 @@ def test_lazy_frames_may_lack_targets_and_files_are_refused(run, tmp_path):
         run(["nb", "logistic"], path, "t", random_state=0)
 
 
+@pytest.mark.filterwarnings("ignore:12 of 60 rows have no label")
 @pytest.mark.parametrize("models", [["nb"], ["nb", "logistic"]])
 def test_folds_are_pairs_of_rows_or_one_of_each_row_of_the_table(models):
     X, y, first = pl.DataFrame({"u": np.arange(60.0) % 7}), np.array(["a", "b"] * 30, dtype=object), np.arange(60) < 25
@@ -91,9 +92,12 @@ def test_folds_are_pairs_of_rows_or_one_of_each_row_of_the_table(models):
     pairs = po.cross_validate(models, X, y, folds=[parts, parts[::-1]])
     assert_array_equal(pairs.fold, first)
     known = np.arange(60) % 5 > 0
-    with pytest.warns(UserWarning, match="12 of 60 rows have no label"):
-        result = po.cross_validate(models, X, np.where(known, y, None), folds=first.astype(int))
-    assert_array_equal(result.fold, first[known])
+    of_rows, of_pairs = first.astype(int), [parts, parts[::-1]]
+    for folds in (of_rows, of_pairs):
+        result = po.cross_validate(models, X, np.where(known, y, None), folds=folds)
+        assert_array_equal(result.fold, first[known])
+    with pytest.raises(ValueError, match="folds tests row 59 2 times"):
+        po.cross_validate(models, X, np.where(known, y, None), folds=[*of_pairs, (range(59), [59])])
 
 
 @pytest.mark.parametrize(
