@@ -82,6 +82,24 @@ def test_merged_cells_of_a_header_are_no_gaps(tmp_path):
     assert read(tmp_path / "t.xlsx")[1] == []
 
 
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ((3,), ["a blank row is skipped (it is below 3 rows"]),
+        ((9, 5, 9), ["3 blank rows are skipped (the first is below 5 rows"]),
+    ],
+)
+def test_blank_rows_of_a_workbook_are_named(after, said, tmp_path):
+    rows = table()
+    for place in sorted(after, reverse=True):
+        rows.insert(place, [])
+    book, _ = workbook([["x", "n", "day", "y"], *rows, [], []])
+    book.save(tmp_path / "t.xlsx")
+    frame, sentences = read(tmp_path / "t.xlsx")
+    assert frame["n"].to_list() == [row[1] for row in table()]
+    assert sentences == [f"t.xlsx: {one} of the table); delete such rows" for one in said]
+
+
 def test_an_empty_first_sheet_is_named(tmp_path):
     book, _ = workbook([["x", "n", "day", "y"], *table()], "Data")
     book.save(tmp_path / "t.xlsx")
