@@ -276,7 +276,13 @@ def test_a_comma_in_each_name_and_cell_is_no_separator(separator, header, tmp_pa
 
 def test_points_in_a_file_of_semicolons_may_be_doubtful(tmp_path):
     rows = [f"{i + 20}.{i * 7 % 900 + 100};{'ab'[i % 2]}" for i in range(40)]
-    assert po.scan(write(tmp_path / "t.csv", "size;y", *rows)).doubtful_numbers == {".": "20.100"}
+    frame, (sentence,) = read(write(tmp_path / "t.csv", "size;y", *rows))
+    assert frame["size"][0] == 20.1
+    assert sentence.startswith("t.csv has numbers such as 20.100, read with a decimal point")
+    assert sentence.endswith("if it separates thousands, add --decimal , (in Python, decimal=',')")
+    for shown, size in (("3,5", 3.5), ("1.234.500", 1_234_500.0)):
+        frame, _ = read(write(tmp_path / "s.csv", "size;y", *rows, f"{shown};a"))
+        assert frame["size"].to_list()[::40] == [20_100.0, size]
     rows = [row.replace(";", ",") for row in rows]
     assert po.scan(write(tmp_path / "u.csv", "size,y", *rows)).doubtful_numbers == {}
 

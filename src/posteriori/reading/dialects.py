@@ -42,6 +42,7 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1f]")  # characters that no table holds:
 _WITH_POINT, _WITH_COMMA = re.compile(r"[+-]?\d*\.\d+"), re.compile(r"[+-]?\d*,\d+")
 _WITH_MARK = {".": _WITH_POINT, ",": _WITH_COMMA}
 _OTHER_MARK = {".": ",", ",": "."}
+_MILLIONS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3}){2,}")
 _BELOW_1000 = re.compile(r"[+-]?(0|[1-9]\d{0,2})")
 _IN_THOUSANDS = {
     ".": re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
@@ -256,6 +257,7 @@ def decimal_of(rows: Sequence[Sequence[str]], separator: str) -> str | None:
     if points:
         return "."
     grouped = [cell for cell in cells if _IN_THOUSANDS[","].fullmatch(cell) and "," in cell]  # 1.234,50
+    grouped += [cell for cell in cells if _MILLIONS.fullmatch(cell) and separator != ","]  # 1.234.500
     in_doubt = all(_IN_THOUSANDS["."].fullmatch(cell) for cell in commas)
     if grouped or (commas and (separator == ";" or not in_doubt)):
         return ","
