@@ -24,6 +24,7 @@ from posteriori.learning.fit import TrainingRows
 from posteriori.reading import (
     LabelColumn,
     PartialLabels,
+    Scan,
     check_weights,
     infer_schema,
     read_labels,
@@ -42,6 +43,7 @@ from posteriori.tables import Batch, Column, Schema, Table
 from posteriori.tables.arrays import ArrayTable
 from posteriori.tables.pandas import PandasTable
 from posteriori.tables.polars import LazyTable, PolarsTable
+from posteriori.tables.rows import part_of
 from posteriori.tables.schema import categorical_column
 from posteriori.user_warnings import warn, warn_of_missing_targets
 
@@ -116,6 +118,9 @@ def first_rows(
     ignores = recipe.leaves_out_unlabelled(complete)
     if target is not None and ignores:
         weight = _weight_of_labelled(labels, target, weight)
+    deciding = table if weight is None or weight.all() else part_of(table, np.flatnonzero(weight))
+    if ignores and isinstance(table, Scan) and labels.name is not None:
+        deciding = table.narrowed(table.names, labels.name)
     schema = infer_schema(
         table,
         columns,
@@ -126,7 +131,7 @@ def first_rows(
         reads_counts=recipe.reads_counts,
         texts=text_places(given.text if recipe.reads_counts else None, given.keep, columns, names, chosen),
         counted=counted,
-        weight=weight,
+        deciding=deciding,
     )
     target = target or find_classes()
     if recipe.chooses_categories:

@@ -11,14 +11,12 @@ from posteriori.reading.column_kinds import Parts, extended_dates, find_dates, f
 from posteriori.reading.marks import marks_in
 from posteriori.reading.texts import SAMPLED, CountedText, Texts, extended_texts, find_texts, may_be_text
 from posteriori.reading.written_times import looks_like_times
-from posteriori.support.typing import Array
 from posteriori.tables.arrays import (
     ArrayTable,
 )
 from posteriori.tables.blocks import needs_dense
 from posteriori.tables.messages import IgnoredColumnWarning, infinite_cell, quote
 from posteriori.tables.polars import LazyTable
-from posteriori.tables.rows import part_of
 from posteriori.tables.schema import Column, Schema
 from posteriori.tables.table import Table
 from posteriori.user_warnings import warn
@@ -36,7 +34,7 @@ def infer_schema(
     reads_counts: bool = False,
     texts: Texts = (),
     counted: dict[int, CountedText] | None = None,
-    weight: Array | None = None,
+    deciding: Table | None = None,
 ) -> Schema:
     """Infer the schema of a table.
 
@@ -62,8 +60,8 @@ def infer_schema(
         The positions of the columns that may be text, or of those that are (`find_texts`); default: no column is.
     counted : dict, optional
         Where the counts of the words of columns of text in memory are put, by their positions (`see_words`).
-    weight : array, (n,), optional
-        The weight of each row of a table in memory; columns identify rows by those of positive weight.
+    deciding : Table, optional
+        The rows that decide which columns identify rows; default all.
 
     Returns
     -------
@@ -95,8 +93,7 @@ def infer_schema(
     if texts and not (is_plain and not isinstance(texts, Mapping)):
         found |= find_texts(table, [j for j in positions if j not in found], texts, counted)
     if keep is not None and not is_plain:
-        weighed = table if weight is None or weight.all() else part_of(table, np.flatnonzero(weight))
-        identifiers = _identifiers(weighed, [j for j in positions if j not in found], declared.union(keep))
+        identifiers = _identifiers(deciding or table, [j for j in positions if j not in found], declared.union(keep))
         found |= {j: (column,) for j, column in identifiers.items()}
     read = [j for j in positions if j not in found]
     if not known and not is_plain and not isinstance(table, LazyTable):

@@ -515,7 +515,7 @@ class TableSource(ComposedSource):
                 whole[batch.start : batch.start + len(batch)] = part
 
         # Under a label model the component of a row may be hidden although its label is known.
-        plain = replace(self, labelling=replace(self.labelling, label_model=None, folds=None, weight=None))
+        plain = replace(self, labelling=replace(self.labelling, label_model=None, folds=None))
         for _ in plain.stream(keep, "reading"):
             pass
         if held > most:
