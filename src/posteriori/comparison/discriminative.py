@@ -24,7 +24,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.fitting.named_columns import categorical_places, text_places
-from posteriori.learning.folds import given_of
+from posteriori.learning.folds import entries_of
 from posteriori.reading import infer_schema, read_labels, read_table
 from posteriori.reading.labels import LabelColumn
 from posteriori.reading.matching import matched_places
@@ -156,7 +156,7 @@ def with_targets(X: Any, y: Any, *of_rows: Any) -> tuple[Any, ...]:
         table.require_memory()
     rows = np.flatnonzero(known)
     warn_of_missing_targets(len(known) - len(rows), len(known), labels.name)
-    each = (given_of(one, rows, len(known)) for one in of_rows)
+    each = (entries_of(rows, entries, len(known)) for entries in of_rows)
     return take_rows(X, rows), y if isinstance(y, str) else take_rows(y, rows), *each
 
 

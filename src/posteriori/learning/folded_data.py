@@ -11,7 +11,7 @@ import numpy as np
 from posteriori.learning.cross_fitting import cross_fit
 from posteriori.learning.fit import FitResult, Plan, TrainingRows
 from posteriori.learning.fold_fits import CrossFitted
-from posteriori.learning.folds import assign_folds, given_of, rows_in_folds, stratified_subsample
+from posteriori.learning.folds import assign_folds, entries_of, rows_in_folds, stratified_subsample
 from posteriori.learning.held_out_scores import score_batch, score_held_out
 from posteriori.learning.importance import HeldOutRows, most_rows
 from posteriori.learning.work_bounds import SCORING, WorkCounts
@@ -108,7 +108,7 @@ class FoldedData:
                 raise ValueError(f"n_samples={len(evaluated)}: cross-validation takes two rows with a label at least")
             folds = min(folds, len(evaluated))
         group = None if groups is None else np.asarray(groups)[evaluated]
-        folds = given_of(folds, evaluated, len(y_true))
+        folds = entries_of(evaluated, folds, len(y_true))
         of_rows = y_true[evaluated], weight[evaluated]
         copied = None if copies is None else copies[evaluated]
         fold = _counted_first(*of_rows, folds, stratified=stratified, groups=group, copies=copied, seed=random_state)

@@ -115,16 +115,16 @@ def _are_pairs(folds: Any) -> bool:
     )
 
 
-def given_of(given: Any, rows: Array, n: int) -> Any:
-    """Return what is given of n rows for some of them: an entry per row, or folds as pairs of training and test rows.
+def entries_of(rows: Array, entries: Any, n: int) -> Any:
+    """Return the entries of some of n rows, or their folds, where pairs of training and test rows are stated.
 
     Anything else, such as a number of folds, is returned as it is. Errors are those of `assign_folds`.
     """
-    if isinstance(given, Iterator):
-        given = list(given)
-    if _are_pairs(given):
-        return _fold_of_each(given, n, "folds", rows)[rows]
-    return take_rows(given, rows) if isinstance(given, Sized) and len(given) == n else given
+    if isinstance(entries, Iterator):
+        entries = list(entries)
+    if _are_pairs(entries):
+        return _fold_of_each(entries, n, "folds", rows)[rows]
+    return take_rows(entries, rows) if isinstance(entries, Sized) and len(entries) == n else entries
 
 
 def _fold_of_each(pairs: Iterable[tuple[Any, Any]], n: int, shown: str, among: Array | None = None) -> Array:
@@ -135,8 +135,8 @@ def _fold_of_each(pairs: Iterable[tuple[Any, Any]], n: int, shown: str, among: A
     counted = np.arange(n) if among is None else among
     instead = "; for other splits, such as in the order of time, fit the training rows and score the test rows yourself"
     fold, tests = np.empty(n, np.int64), np.zeros(n, np.int64)
-    for k, (given, tested) in enumerate(pairs):
-        training, rows = (np.intersect1d(_positions(one, n, shown), counted) for one in (given, tested))
+    for k, pair in enumerate(pairs):
+        training, rows = (np.intersect1d(_positions(part, n, shown), counted) for part in pair)
         fold[rows] = k
         tests[rows] += 1
         if len(training) + len(rows) < len(counted) or np.isin(rows, training).any():

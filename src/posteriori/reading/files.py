@@ -270,11 +270,11 @@ class Scan(StreamedTable):
     def doubts(self) -> list[str]:
         """Sentences on numbers whose decimal mark may separate thousands, without the name of the table."""
         marks = {",": ("comma", "."), ".": ("point", ",")}
-        found = [(cell, *marks[decimal]) for decimal, cell in self.doubtful_numbers.items()]
+        doubtful = [(cell, *marks[decimal]) for decimal, cell in self.doubtful_numbers.items()]
         return [
             f"has numbers such as {cell}, read with a decimal {mark}, and each has three digits behind it; if it "
             f"separates thousands, add --decimal {other} (in Python, decimal={other!r})"
-            for cell, mark, other in found
+            for cell, mark, other in doubtful
         ]
 
     def _require_full_rows(self) -> None:

@@ -171,7 +171,7 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
 def _in_quantiles(given: LabelColumn, y: Array, counted: Array) -> LabelColumn:
     """Return the quantiles that targets lie in as labels, so that folds are spread evenly over them."""
     codes = quantile_codes(y, counted)
-    return LabelColumn(ArrayTable(codes[:, np.newaxis], "y"), name=given.name, cut_from=given.target_place)
+    return LabelColumn(ArrayTable(codes[:, np.newaxis], "y"), name=given.name, cut_from=given.position)
 
 
 def quantile_codes(y: Array, counted: Array) -> Array:
