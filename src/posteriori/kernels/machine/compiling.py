@@ -13,6 +13,7 @@ import importlib.util
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,9 +139,11 @@ def _way() -> str:
 
 @functools.cache
 def _say_that_code_is_compiled() -> None:
+    why = Path(__file__).with_name("no_machine_code.txt")  # of a build that failed
+    reason = f", because {why.read_text('utf-8')}" if why.exists() else ""
     warn(
-        "this posteriori was installed without machine code, so Numba compiles each kernel when it is first used; that "
-        "takes seconds, once per machine"
+        f"this posteriori was installed without machine code{reason}; Numba compiles each kernel when it is first used, "
+        "which takes seconds, once per machine"
     )
 
 
