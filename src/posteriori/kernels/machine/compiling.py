@@ -142,8 +142,8 @@ def _say_that_code_is_compiled() -> None:
     why = Path(__file__).with_name("no_machine_code.txt")  # of a build that failed
     reason = f", because {why.read_text('utf-8')}" if why.exists() else ""
     warn(
-        f"this posteriori was installed without machine code{reason}; Numba compiles each kernel when it is first used, "
-        "which takes seconds, once per machine"
+        f"this posteriori was installed without machine code{reason}; Numba compiles each kernel when it is first "
+        "used, which takes seconds, once per machine"
     )
 
 
