@@ -78,6 +78,7 @@ class Kernel:
                     if compiled.stats.cache_misses:
                         _say_that_code_is_compiled()
                 else:
+                    _say_that_nothing_is_compiled()
                     self._run = functools.partial(_in_plain_python, self.loop)
             return self._run
 
@@ -117,7 +118,7 @@ def machine_code() -> dict[str, Callable[..., Any]] | None:
     try:
         found: dict[str, Callable[..., Any]] = importlib.import_module("posteriori.kernels._machine_code").kernels
     except ImportError as error:
-        warn(f"posteriori does not use the machine code that it came with, because {error}; it uses {_instead()}")
+        warn(f"posteriori does not use the machine code that it came with, because {error}")
         return None
     return found
 
@@ -126,10 +127,6 @@ def machine_code() -> dict[str, Callable[..., Any]] | None:
 def has_numba() -> bool:
     """Return whether Numba is installed."""
     return _way() in ("", "numba") and importlib.util.find_spec("numba") is not None
-
-
-def _instead() -> str:
-    return "Numba" if has_numba() else "plain Python, which is slow: pip install numba"
 
 
 def _way() -> str:
@@ -145,6 +142,12 @@ def _say_that_code_is_compiled() -> None:
         f"this posteriori was installed without machine code{reason}; Numba compiles each kernel when it is first "
         "used, which takes seconds, once per machine"
     )
+
+
+@functools.cache
+def _say_that_nothing_is_compiled() -> None:
+    if _way() != "python":
+        warn("posteriori runs its loops as plain Python, which is some hundred times slower; pip install numba")
 
 
 def _in_plain_python(loop: Callable[..., Any], *arguments: Any) -> Any:
