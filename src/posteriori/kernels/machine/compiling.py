@@ -106,8 +106,8 @@ def kernel(loop: Callable[..., Any] | None = None, *, fastmath: bool | set[str] 
 def kernel_of(name: str) -> Kernel:
     """Return the kernel with a name, such as ``bayes.normalise``."""
     module, _, loop = name.partition(".")
-    found: Kernel = getattr(importlib.import_module(f"{PACKAGE}.{module}"), loop)
-    return found
+    kernel: Kernel = getattr(importlib.import_module(f"{PACKAGE}.{module}"), loop)
+    return kernel
 
 
 @functools.cache
@@ -116,11 +116,11 @@ def machine_code() -> dict[str, Callable[..., Any]] | None:
     if _way() not in ("", "package") or importlib.util.find_spec("posteriori.kernels._machine_code") is None:
         return None
     try:
-        found: dict[str, Callable[..., Any]] = importlib.import_module("posteriori.kernels._machine_code").kernels
+        kernels: dict[str, Callable[..., Any]] = importlib.import_module("posteriori.kernels._machine_code").kernels
     except ImportError as error:
         warn(f"posteriori does not use the machine code that it came with, because {error}")
         return None
-    return found
+    return kernels
 
 
 @functools.cache

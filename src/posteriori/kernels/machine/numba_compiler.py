@@ -86,7 +86,7 @@ def _numba_type(kind: signatures.Type) -> Any:
         module, _, name = kind.of_class.rpartition(".")
         of_class = getattr(importlib.import_module(f"{PACKAGE}.{module}"), name)
         # Numba does not convert tuples: their members are as if they were written to (`signatures.converted`).
-        return types.BaseTuple.from_types([_written(_numba_type(one)) for one in kind.members], of_class)
+        return types.BaseTuple.from_types([_written(_numba_type(member)) for member in kind.members], of_class)
     number = getattr(types, "boolean" if kind.dtype.kind == "b" else kind.dtype.name)
     if isinstance(kind, signatures.NumberType):
         return number
