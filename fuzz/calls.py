@@ -103,7 +103,7 @@ def _is_right(kind: signatures.Type, given: Any) -> bool:
     if isinstance(kind, signatures.TupleType):
         return isinstance(given, tuple) and _all_right(kind.members, given)
     if isinstance(kind, signatures.NumberType):
-        return isinstance(given, bool if kind.dtype.kind == "b" else float if kind.dtype.kind == "f" else int)
+        return isinstance(given, bool if kind.dtype.kind == "b" else (float, int) if kind.dtype.kind == "f" else int)
     return (
         isinstance(given, np.ndarray)
         and given.ndim == kind.n_axes

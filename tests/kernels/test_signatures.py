@@ -99,9 +99,8 @@ def test_arrays_of_all_kinds_become_those_of_a_line(line):
         given = list(arguments_of(types, np.random.default_rng(0), change))
         plain = list(arguments_of(types, np.random.default_rng(0)))
         got = signatures.converted(name, given) or given
-        for (new, old), (_, expected) in zip(
-            signatures._pairs(got, given), signatures._pairs(plain, plain), strict=True
-        ):
+        pairs = signatures._arrays(types, got, given), signatures._arrays(types, plain, plain)
+        for (_, new, old), (_, _, expected) in zip(*pairs, strict=True):
             assert new.flags.c_contiguous
             assert new.flags.aligned
             assert new.dtype.isnative
@@ -123,6 +122,12 @@ def test_a_call_gives_the_same_numbers_for_all_kinds(kind):
     out = change(counts, written)
     kernels.add_counts(*given, out)
     assert_array_equal(out, expected)
+
+
+def test_a_result_that_overlaps_with_what_is_read_is_not_lost():
+    counts = np.array([[3.0, 4.0], [5.0, 6.0]])
+    kernels.log_factorials(counts.T, counts)
+    np.testing.assert_allclose(np.exp(counts), [[6.0, 120.0], [24.0, 720.0]])
 
 
 def test_arguments_that_no_line_holds_are_refused():

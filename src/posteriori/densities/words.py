@@ -12,8 +12,8 @@ import numpy as np
 
 from posteriori import kernels
 from posteriori.densities.capabilities import BaseDensity, LinearTerms
-from posteriori.kernels.loops.lanes import LANES
 from posteriori.kernels.loops.word_scores import add_word_scores
+from posteriori.kernels.machine.lanes import LANES
 from posteriori.statistics.moments import less
 from posteriori.statistics.sums import Axes, WithAxes
 from posteriori.statistics.word_counts import ScaledWordCounts, WordCounts, bags_of, n_columns_of, scaled_of

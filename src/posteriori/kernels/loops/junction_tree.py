@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posteriori.kernels.loops.lanes import LANES, add_row, divide_row, multiply_row, raise_row, scale_row
 from posteriori.kernels.machine.compiling import kernel
+from posteriori.kernels.machine.lanes import LANES, add_row, divide_row, multiply_row, raise_row, scale_row
 
 _TILE = 64  # cells; their lanes then stay in the first-level cache
 _FADING = 1e-9  # messages with a smaller maximum are rescaled; a product of thirty such does not underflow

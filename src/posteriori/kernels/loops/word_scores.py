@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from posteriori.kernels.loops.lanes import LANES, add_scaled_row
 from posteriori.kernels.machine.compiling import kernel
+from posteriori.kernels.machine.lanes import LANES, add_scaled_row
 
 
 @kernel

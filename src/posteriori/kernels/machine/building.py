@@ -57,6 +57,7 @@ def build(folder: Path, report: Callable[[int, int], None] = lambda done, of: No
         There is no compiler of C, or it fails.
     """
     compiler = find_compiler()
+    _try(compiler)  # before the kernels, which take a minute
     lines = signatures.listed()
     of_modules = defaultdict(list)
     for i, line in enumerate(lines):
@@ -134,7 +135,7 @@ def _compile(lines: dict[int, str], folder: Path, processor: str) -> dict[int, s
         for symbol in (*code.functions, *code.global_variables):
             if not symbol.is_declaration and symbol.name != entry.name:
                 symbol.linkage = "internal"  # the object holds all its parts, and shares none with other objects
-        entry.name = f"kernel_{i}"
+        entry.name, entry.visibility = f"kernel_{i}", "hidden"
         Path(folder, f"{i:03d}.o").write_bytes(machine.emit_object(code))
         results[i] = _result(line, numba_compiler.types.unliteral(compiled.signature.return_type))
     return results
@@ -222,6 +223,20 @@ def _flat(kinds: Sequence[signatures.Type]) -> Iterator[signatures.Type]:
             yield kind
 
 
+def _try(compiler: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "try.c").write_text("#include <Python.h>\n", "utf-8")
+        includes = f"-I{sysconfig.get_paths()['include']}"
+        _call([*compiler, includes, "-c", str(Path(folder, "try.c")), "-o", str(Path(folder, "try.o"))])
+
+
+def _call(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode:
+        errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+        raise BuildError(f"the compiler of C fails: {(errors or ['without a word'])[0].strip()[:300]}")
+
+
 def _link(compiler: list[str], made: Path, folder: Path) -> Path:
     file = folder / (f"{MODULE}.pyd" if sys.platform == "win32" else f"{MODULE}.abi3.so")
     including = [f"-I{made}", f"-I{sysconfig.get_paths()['include']}", f"-I{np.get_include()}"]
@@ -233,10 +248,7 @@ def _link(compiler: list[str], made: Path, folder: Path) -> Path:
         command += ["-shared", f"-L{Path(sys.base_prefix, 'libs')}", "-lpython3"]
     else:
         command += ["-shared", "-s", "-lm"]
-    done = subprocess.run([*command, "-o", str(file)], capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode:
-        errors = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
-        raise BuildError(f"the compiler of C fails: {(errors or ['without a word'])[0].strip()[:300]}")
+    _call([*command, "-o", str(file)])
     return file
 
 

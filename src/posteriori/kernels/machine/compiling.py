@@ -60,10 +60,10 @@ class Kernel:
             return run(*arguments)
         except TypeError as error:
             if (converted := signatures.converted(self.name, arguments)) is None:
-                error.add_note(f"no line of {signatures.LIST.name} holds {signatures.line_of(self.name, arguments)}")
+                error.add_note(f"{signatures.LIST.name} lacks {signatures.line_of(self.name, arguments)[:500]}")
                 raise
         result = run(*converted)
-        signatures.write_back(converted, arguments)
+        signatures.write_back(self.name, converted, arguments)
         return result
 
     def _prepared(self) -> Callable[..., Any]:
@@ -75,8 +75,8 @@ class Kernel:
                     from posteriori.kernels.machine import numba_compiler
 
                     self._run = compiled = numba_compiler.compiled_here(self)
-                    if compiled.stats.cache_misses:
-                        _say_that_code_is_compiled()
+                    if not compiled.stats.cache_hits:
+                        _say_that_code_is_compiled(numba_compiler.is_kept(compiled))
                 else:
                     _say_that_nothing_is_compiled()
                     self._run = functools.partial(_in_plain_python, self.loop)
@@ -117,7 +117,7 @@ def machine_code() -> dict[str, Callable[..., Any]] | None:
         return None
     try:
         kernels: dict[str, Callable[..., Any]] = importlib.import_module("posteriori.kernels._machine_code").kernels
-    except ImportError as error:
+    except (ImportError, SystemError) as error:
         warn(f"posteriori does not use the machine code that it came with, because {error}")
         return None
     return kernels
@@ -129,18 +129,26 @@ def has_numba() -> bool:
     return _way() in ("", "numba") and importlib.util.find_spec("numba") is not None
 
 
+@functools.cache
 def _way() -> str:
     """Return the only way in which kernels may run here: package, numba or python; empty for the first that can."""
-    return os.environ.get("POSTERIORI_KERNELS", "")
+    way = os.environ.get("POSTERIORI_KERNELS", "")
+    needed = {"package": "posteriori.kernels._machine_code", "numba": "numba", "python": "posteriori", "": "posteriori"}
+    if way not in needed:
+        raise ValueError(f"POSTERIORI_KERNELS is {way!r}; it has to be package, numba or python")
+    if importlib.util.find_spec(needed[way]) is None:
+        raise ImportError(f"POSTERIORI_KERNELS is {way!r}, but {needed[way]} is not installed")
+    return way
 
 
 @functools.cache
-def _say_that_code_is_compiled() -> None:
+def _say_that_code_is_compiled(is_kept: bool) -> None:
     why = Path(__file__).with_name("no_machine_code.txt")  # of a build that failed
     reason = f", because {why.read_text('utf-8')}" if why.exists() else ""
     warn(
         f"this posteriori was installed without machine code{reason}; Numba compiles each kernel when it is first "
-        "used, which takes seconds, once per machine"
+        "used, which takes seconds"
+        + ("" if is_kept else ", in every process: let NUMBA_CACHE_DIR name a folder that you can write to")
     )
 
 

@@ -130,15 +130,15 @@ static int take_array(int is_written, int n_axes, char kind, int item, PyObject 
 static int take_number(char kind, PyObject *given, Arguments *to) {
     if (to->n_numbers == MOST_NUMBERS) return 0;
     Number number = {0};
-    int is_truth = PyBool_Check(given) || PyArray_IsScalar(given, Bool);
     if (kind == 'b') {
-        if (!is_truth) return 0;
+        if (!(PyBool_Check(given) || PyArray_IsScalar(given, Bool))) return 0;
         number.b = (int8_t)(PyObject_IsTrue(given) == 1);
     } else if (kind == 'f') {
-        if (is_truth || !(PyFloat_Check(given) || PyLong_Check(given) || PyArray_IsScalar(given, Number))) return 0;
+        int is_number = PyFloat_Check(given) || PyLong_Check(given);
+        if (!(is_number || PyArray_IsScalar(given, Floating) || PyArray_IsScalar(given, Integer))) return 0;
         number.f = PyFloat_AsDouble(given);
     } else {
-        if (is_truth || !(PyLong_Check(given) || PyArray_IsScalar(given, Integer))) return 0;
+        if (!(PyLong_Check(given) || PyArray_IsScalar(given, Integer))) return 0;
         PyObject *whole = PyNumber_Index(given);
         if (!whole) return -1;
         if (kind == 'i') number.i = PyLong_AsLongLong(whole);

@@ -51,6 +51,11 @@ def compiled_here(kernel: Kernel) -> Any:
     return made
 
 
+def is_kept(made: Any) -> bool:
+    """Return whether the code of a kernel is kept for later processes."""
+    return made._cache.cache_path is not None
+
+
 def compile_all() -> None:
     """Compile all kernels for later processes, in one process per core: what a run of all tests begins with."""
     modules = sorted({line.partition(".")[0] for line in signatures.listed()})
@@ -107,5 +112,5 @@ def _folder(stated: str) -> Path | None:
     folder = Path(os.path.abspath(stated)) if stated else _LOOPS / "__pycache__"
     if not stated and not os.access(folder if folder.exists() else _LOOPS, os.W_OK):
         return None
-    texts = (path.read_bytes() for path in sorted(_LOOPS.glob("*.py")))
+    texts = (path.read_bytes() for of in (_LOOPS, Path(__file__).parent) for path in sorted(of.glob("*.py")))
     return folder / f"machine_code-{hashlib.sha256(b''.join(texts)).hexdigest()[:12]}"

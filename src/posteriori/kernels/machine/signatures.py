@@ -5,8 +5,8 @@ types of its arguments. All arrays are C-contiguous. One that the kernel only re
 to be writable. A tuple has the class by which Numba knows its members, as in ``elimination.Families(...)``. Kernels
 that only other kernels call are left out: they are compiled with those that call them.
 
-The list is closed. An array of another type, order of bytes or layout is converted to the first line that holds all its
-values, and results are copied back; where there is none, the call is a `TypeError`.
+The list is closed. An array of another type, order of bytes or layout is converted to the first line to which NumPy
+casts it safely, and what is written is copied back; where there is none, the call is a `TypeError`.
 """
 
 from __future__ import annotations
@@ -98,27 +98,30 @@ def written(types: Iterable[Type]) -> str:
 
 
 def converted(name: str, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
-    """Return the arguments of a call as the types of the first line that holds their values; None if none does."""
+    """Return the arguments of a call as the types of the first line that takes them; None if none does."""
     for types in of_kernels().get(name, ()):
         new = tuple(_convert(types, arguments))
         if len(new) == len(types) == len(arguments):
-            return new if any(a is not b for a, b in _pairs(new, arguments)) else None
+            return new if any(a is not b for _, a, b in _arrays(types, new, arguments)) else None
     return None
 
 
-def write_back(converted: Sequence[Any], arguments: Sequence[Any]) -> None:
+def write_back(name: str, converted: Sequence[Any], arguments: Sequence[Any]) -> None:
     """Copy what a kernel wrote to converted arrays to those of the call."""
-    for new, old in _pairs(converted, arguments):
-        if new is not old and np.can_cast(new.dtype, old.dtype, "equiv") and old.flags.writeable:
-            old[...] = new
+    for types in of_kernels()[name]:
+        if len(tuple(_convert(types, converted))) == len(types):
+            for kind, new, old in _arrays(types, converted, arguments):
+                if kind.is_written and new is not old:
+                    old[...] = new
+            return
 
 
-def _pairs(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    for a, b in zip(left, right, strict=True):
-        if isinstance(a, tuple):
-            yield from _pairs(a, b)
-        elif isinstance(a, np.ndarray):
-            yield a, b
+def _arrays(types: Sequence[Type], left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[ArrayType, Any, Any]]:
+    for kind, a, b in zip(types, left, right, strict=True):
+        if isinstance(kind, TupleType):
+            yield from _arrays(kind.members, a, b)
+        elif isinstance(kind, ArrayType):
+            yield kind, a, b
 
 
 def _convert(types: Sequence[Type], arguments: Sequence[Any], how: Any = ("C", "A")) -> Iterator[Any]:

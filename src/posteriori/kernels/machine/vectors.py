@@ -1,4 +1,4 @@
-"""Rows of arrays (·, LANES) as machine vectors: what Numba compiles for the functions of `loops/lanes.py`.
+"""Rows of arrays (·, LANES) as machine vectors: what Numba compiles for the functions of `lanes.py`.
 
 LLVM vectorises an inner loop only if it knows that the arrays do not overlap, and Numba cannot pass this on. This code
 loads whole rows, computes, and stores a row.
@@ -12,7 +12,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
-from posteriori.kernels.loops import lanes
+from posteriori.kernels.machine import lanes
 
 _struct_proxy: Any = cgutils.create_struct_proxy  # Numba does not annotate these
 _lower: Any = lower_builtin

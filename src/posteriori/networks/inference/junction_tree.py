@@ -13,7 +13,7 @@ import joblib
 import numpy as np
 
 from posteriori.kernels.loops.junction_tree import Findings, Layout, accumulate, draw, maximise, propagate
-from posteriori.kernels.loops.lanes import LANES
+from posteriori.kernels.machine.lanes import LANES
 from posteriori.networks.graph.cpt import cell_count, how_to_set
 from posteriori.networks.inference.clique_tables import (
     CliqueTables,
