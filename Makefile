@@ -121,6 +121,7 @@ bench: $(ENVIRONMENT) ## Time against peers and fill benchmarks/RESULTS.md (minu
 	$(PYTHON) -m benchmarks.text
 	$(PYTHON) -m benchmarks.sources
 	$(PYTHON) -m benchmarks.large --full
+	$(PYTHON) -m benchmarks.installation
 	$(PYTHON) -m benchmarks.one_row
 	$(PYTHON) -m benchmarks.javascript
 	$(PYTHON) -m benchmarks.engines

@@ -54,8 +54,11 @@ class MachineCode(BuildHookInterface):
                 f"the package has no machine code, because {reason}; Numba compiles kernels on first use"
             )
             build_data["dependencies"].append(self.config["instead"])
+            why = self._folder / "no_machine_code.txt"  # which `compiling.py` quotes
+            why.write_text(reason, "utf-8")
+            build_data["force_include"][str(why)] = f"posteriori/kernels/machine/{why.name}"
             return
-        for file in self._folder.iterdir():
+        for file in self._folder.glob("_machine_code*"):
             build_data["force_include"][str(file)] = f"posteriori/kernels/{file.name}"
         system = os.environ.get("POSTERIORI_PLATFORM") or sysconfig.get_platform()
         build_data["pure_python"] = False

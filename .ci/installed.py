@@ -13,7 +13,7 @@ import venv
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parents[1]
-_FOLDERS = ("kernels", "densities", "statistics", "learning", "classifiers", "networks")
+_FOLDERS = ("kernels", "densities", "statistics", "networks")
 # What these tests and `tests/conftest.py` import beside the dependencies of the library.
 _TOOLS = ("pytest", "pytest-xdist", "hypothesis", "networkx", "pandas", "pyarrow", "matplotlib")
 _WITHOUT = """

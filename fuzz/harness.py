@@ -81,7 +81,8 @@ class Report:
 def run_here(target: Target, seeds: range) -> None:
     """Print two lines for each seed: the seed, and the outcome or ``finding`` and what was unexpected."""
     watch()
-    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+    if "ASAN_OPTIONS" not in os.environ:  # AddressSanitizer takes memory for notes on all memory
+        resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     for ended in (signal.SIGPROF, signal.SIGALRM):  # dump where Python is, then end as the signal does
         faulthandler.register(ended, chain=True)
     faulthandler.enable()

@@ -302,6 +302,21 @@ def test_models_without_em_leave_rows_without_label_out(model):
     assert not hasattr(model, "transduction_")
 
 
+@pytest.mark.parametrize("from_file", [False, True])
+@pytest.mark.parametrize("model", [po.NaiveBayes(labels=po.Labels(unlabelled="ignore")), po.GenerativeRegressor()])
+def test_rows_that_are_left_out_decide_nothing(model, from_file, tmp_path):
+    x = np.random.default_rng(0).normal(size=80)
+    is_known = np.arange(80) < 40
+    target = np.where(is_known, x > 0 if isinstance(model, po.NaiveBayes) else x, None)
+    table = pl.DataFrame({"x": np.where(is_known, x, np.inf), "key": [f"q{min(i, 40)}" for i in range(80)]})
+    table = table.with_columns(y=pl.Series(target.tolist()))
+    table.write_parquet(tmp_path / "t.parquet")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model.fit(tmp_path / "t.parquet" if from_file else table, "y")  # infinity would be an error
+    assert [column.kind for column in model.schema_.columns] == ["continuous", "ignored"]
+
+
 def test_further_rows_without_label_are_left_out():
     table, _, some = rows(3, cells=0.1)
     known = ~np.isnan(some)

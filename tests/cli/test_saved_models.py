@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -48,6 +49,14 @@ def test_extra_columns_and_unseen_categories_are_told_once(model):
     assert all(line.startswith("warning: ") for line in lines)
     assert "'extra'" in lines[0]
     assert "344 cells of column 'island'" in lines[1]
+
+
+@pytest.mark.parametrize("name", ["m.model", "m"])
+def test_models_are_known_whatever_their_ending(model, name):
+    Path(name).write_bytes(Path(model).read_bytes())
+    assert succeeds("export", name) == succeeds("export", model)
+    assert "wrote m.html" in succeeds("explore", name)
+    assert "not a network" in refused("network", "show", name)
 
 
 def test_true_and_false_are_spelled_as_in_files():

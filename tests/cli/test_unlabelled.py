@@ -40,7 +40,8 @@ def test_expected_figures_are_those_of_python(saved):
     assert found["columns_changed"] == shares.columns_changed
     assert found["sentences"] == [*shares.sentences, *wanted.sentences]
     page = LINE.succeeds("evaluate", path, rows, "--expected")
-    assert "rows without labels" in page
+    assert "rows; labels are not used" in page
+    assert "without label" not in LINE.succeeds("evaluate", path, folder / "late.csv", "--expected")  # it has labels
     assert "The mix of classes changed" in page
     costs = folder / "costs.json"
     costs.write_text(json.dumps({a: dict.fromkeys("ACG", 1.0) for a in "ACG"}))

@@ -7,11 +7,13 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import is_regressor
 from sklearn.naive_bayes import GaussianNB
 
 import posteriori as po
 from posteriori.comparison import training_sizes
+from posteriori.comparison.discriminative import DiscriminativeClassifier, DiscriminativeRegressor
 from posteriori.comparison.models import stratified_order, training_rows
 
 classes_of_rows = st.lists(st.integers(0, 3), min_size=8, max_size=60)
@@ -82,6 +84,7 @@ def test_lazy_frames_may_lack_targets_and_files_are_refused(run, tmp_path):
         run(["nb", "logistic"], path, "t", random_state=0)
 
 
+@pytest.mark.filterwarnings("ignore:12 of 60 rows have no label")
 @pytest.mark.parametrize("models", [["nb"], ["nb", "logistic"]])
 def test_folds_are_pairs_of_rows_or_one_of_each_row_of_the_table(models):
     X, y, first = pl.DataFrame({"u": np.arange(60.0) % 7}), np.array(["a", "b"] * 30, dtype=object), np.arange(60) < 25
@@ -89,6 +92,21 @@ def test_folds_are_pairs_of_rows_or_one_of_each_row_of_the_table(models):
     pairs = po.cross_validate(models, X, y, folds=[parts, parts[::-1]])
     assert_array_equal(pairs.fold, first)
     known = np.arange(60) % 5 > 0
-    with pytest.warns(UserWarning, match="12 of 60 rows have no label"):
-        result = po.cross_validate(models, X, np.where(known, y, None), folds=first.astype(int))
-    assert_array_equal(result.fold, first[known])
+    of_rows, of_pairs = first.astype(int), [parts, parts[::-1]]
+    for folds in (of_rows, of_pairs):
+        result = po.cross_validate(models, X, np.where(known, y, None), folds=folds)
+        assert_array_equal(result.fold, first[known])
+    with pytest.raises(ValueError, match="folds tests row 59 2 times"):
+        po.cross_validate(models, X, np.where(known, y, None), folds=[*of_pairs, (range(59), [59])])
+
+
+@pytest.mark.parametrize(
+    "model", [po.NaiveBayes(), po.GenerativeRegressor(), DiscriminativeClassifier(), DiscriminativeRegressor()]
+)
+def test_a_score_leaves_rows_without_target_out(model):
+    X, is_known = pl.DataFrame({"u": np.arange(60.0) % 7}), np.arange(60) % 5 > 0
+    y = X["u"].to_numpy() ** 2 if is_regressor(model) else np.where(X["u"] > 2, "a", "b")
+    expected = model.fit(X, y).score(X.filter(is_known), y[is_known])
+    with pytest.warns(UserWarning, match="12 of 60 rows have no label; they are left out") as said:
+        assert_allclose(model.score(X, np.where(is_known, y, None).tolist()), expected)
+    assert len(said) == 1

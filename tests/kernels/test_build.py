@@ -92,5 +92,9 @@ def test_a_build_compiles_despite_hidden_sources(checkout, tmp_path, monkeypatch
 def test_a_package_without_machine_code_requires_numba(checkout, version, monkeypatch):
     monkeypatch.setenv("CC", "false")  # a compiler that fails without a word
     added = build(checkout, version)
-    assert added == {"force_include": {}, "pure_python": True, "dependencies": ["numba>=0.61"]}
+    why = [] if version == "editable" else ["posteriori/kernels/machine/no_machine_code.txt"]
+    assert list(added["force_include"].values()) == why
+    assert added["pure_python"]
+    assert added["dependencies"] == ["numba>=0.61"]
+    assert all((checkout / "src" / file).read_text() == "the compiler of C fails: without a word" for file in why)
     assert printed(checkout) == "[[0.5, 0.5], [0.0, 1.0]]"

@@ -82,6 +82,24 @@ def test_merged_cells_of_a_header_are_no_gaps(tmp_path):
     assert read(tmp_path / "t.xlsx")[1] == []
 
 
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ((3,), ["a blank row is skipped (it is below 3 rows"]),
+        ((9, 5, 9), ["3 blank rows are skipped (the first is below 5 rows"]),
+    ],
+)
+def test_blank_rows_of_a_workbook_are_named(after, said, tmp_path):
+    rows = table()
+    for place in sorted(after, reverse=True):
+        rows.insert(place, [])
+    book, _ = workbook([["x", "n", "day", "y"], *rows, [], []])
+    book.save(tmp_path / "t.xlsx")
+    frame, sentences = read(tmp_path / "t.xlsx")
+    assert frame["n"].to_list() == [row[1] for row in table()]
+    assert sentences == [f"t.xlsx: {one} of the table); delete such rows" for one in said]
+
+
 def test_an_empty_first_sheet_is_named(tmp_path):
     book, _ = workbook([["x", "n", "day", "y"], *table()], "Data")
     book.save(tmp_path / "t.xlsx")
@@ -258,7 +276,13 @@ def test_a_comma_in_each_name_and_cell_is_no_separator(separator, header, tmp_pa
 
 def test_points_in_a_file_of_semicolons_may_be_doubtful(tmp_path):
     rows = [f"{i + 20}.{i * 7 % 900 + 100};{'ab'[i % 2]}" for i in range(40)]
-    assert po.scan(write(tmp_path / "t.csv", "size;y", *rows)).doubtful_numbers == {".": "20.100"}
+    frame, (sentence,) = read(write(tmp_path / "t.csv", "size;y", *rows))
+    assert frame["size"][0] == 20.1
+    assert sentence.startswith("t.csv has numbers such as 20.100, read with a decimal point")
+    assert sentence.endswith("if it separates thousands, add --decimal , (in Python, decimal=',')")
+    for shown, size in (("3,5", 3.5), ("1.234.500", 1_234_500.0)):
+        frame, _ = read(write(tmp_path / "s.csv", "size;y", *rows, f"{shown};a"))
+        assert frame["size"].to_list()[::40] == [20_100.0, size]
     rows = [row.replace(";", ",") for row in rows]
     assert po.scan(write(tmp_path / "u.csv", "size,y", *rows)).doubtful_numbers == {}
 

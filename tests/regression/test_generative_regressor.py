@@ -264,11 +264,6 @@ def test_quantiles_outside_of_0_to_1_are_refused():
         fitted().predict_quantiles(penguins(), [0.5, 2.0])
 
 
-def test_a_missing_target_is_no_score():
-    with pytest.raises(ValueError, match="the target of row 1 is missing"):
-        fitted().score(penguins()[:3], [3000.0, np.nan, 4000.0])
-
-
 def test_one_target_among_the_rows_that_count_is_refused():
     X, y = friedman(60)
     with pytest.raises(ValueError, match="is 1 in every row"):

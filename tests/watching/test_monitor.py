@@ -69,6 +69,8 @@ def test_flipped_labels_raise_the_alarm_of_the_log_loss_alone(fitted):
     now, before = (round(100 * fitted.score(*rows)) for rows in (table(200, 2, flipped=True), table(300, 1)))
     assert found.sentences[0].endswith(f"; alarm: of 100 rows it now predicts {now} right; {before} before")
     assert monitor.history[0].log_loss > 1.0 > monitor._state.history[0].log_loss
+    later = monitor.update(*table(200, 3, shift=2.0, flipped=True))
+    assert later.sentences[0].endswith(f" right; {before} before")  # without the batch that was alarmed
 
 
 def test_changed_dependence_alarms_the_log_density_alone():

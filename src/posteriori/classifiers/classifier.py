@@ -32,6 +32,7 @@ from posteriori.support.suggestions import class_index
 from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column
 from posteriori.tables.writing import decode, write_table
+from posteriori.user_warnings import warn_of_missing_targets
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Accuracy:
     weight: float  # in rows
     impossible: int  # number of rows that no class can produce
     first: int  # row number of the first such row
+    unlabelled: int  # number of rows without label, which have no weight
 
     def __add__(self, other: Accuracy) -> Accuracy:
         return Accuracy(
@@ -49,6 +51,7 @@ class Accuracy:
             self.weight + other.weight,
             self.impossible + other.impossible,
             self.first if self.impossible else other.first,
+            self.unlabelled + other.unlabelled,
         )
 
     @property
@@ -79,21 +82,29 @@ def accuracy_of(
         Returns the class of each row of a batch, (n,), −1 if no class can produce it.
     fallback : int
         The class of such rows.
+
+    Warns
+    -----
+    UserWarning
+        Rows have no label; they are left out.
     """
-    labels = read_labels(y, source.table)
+    labels = replace(read_labels(y, source.table), may_miss=True)
     known = target.extended(labels.infer())
     weight = check_weights(sample_weight, source.table.n_rows)
     position = np.array([known.lookup[label] - 1 for label in target.categories])
 
     def judge(batch: Batch) -> Accuracy:
         assert batch.assignment is not None
-        found, own = best(batch), batch.assignment.weight
+        truth, own = batch.assignment.component, batch.assignment.weight
+        found, own, hidden = best(batch), np.where(truth < 0, 0.0, own), int(own[truth < 0].astype(bool).sum())
         strange = np.flatnonzero(found < 0)
-        right = position[np.where(found < 0, fallback, found)] == batch.assignment.component
+        right = position[np.where(found < 0, fallback, found)] == truth
         first = batch.number(int(strange[0])) if len(strange) else 0
-        return Accuracy(float(own[right].sum()), float(own.sum()), len(strange), first)
+        return Accuracy(float(own[right].sum()), float(own.sum()), len(strange), first, hidden)
 
-    return source.with_labels(labels, known).with_weight(weight).reduce(judge)
+    accuracy = source.with_labels(labels, known).with_weight(weight).reduce(judge)
+    warn_of_missing_targets(accuracy.unlabelled, source.table.n_rows, labels.name)
+    return accuracy
 
 
 class Classifier(ClassifierMixin, Decides):
@@ -162,7 +173,7 @@ class Classifier(ClassifierMixin, Decides):
         return self._value.predictor.scorer()
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the accuracy of `predict(X)`; y may be the name of a column of X."""
+        """Return the accuracy of `predict(X)` on the rows with a label; y may be the name of a column of X."""
         source, posterior = self._source(X), self._posterior
         fallback = int(posterior.class_log_prior.argmax())
 

@@ -13,11 +13,11 @@ from posteriori.classifiers.keywords import PROBABILITIES, SAMPLE, SUMMARY
 from posteriori.classifiers.partitions import require_in_memory
 from posteriori.learning.importance import Importance
 from posteriori.model.predictive import PredictiveDensity
-from posteriori.reading import check_weights, read_labels
+from posteriori.reading import read_labels
 from posteriori.registry import Subject
 from posteriori.regression.explanation import NumberExplanation, parts_of
 from posteriori.regression.held_out import HeldOutNumbers
-from posteriori.regression.rows import numbers_of
+from posteriori.regression.rows import learnable_numbers
 from posteriori.regression.value import FittedNumbers
 from posteriori.support.keywords import Elsewhere
 from posteriori.support.typing import Array
@@ -142,10 +142,12 @@ class Regressor(RegressorMixin, Answering):
         return NumberExplanation(value.target.name, names, values, float(base[0]), parts, mean, width, changes)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return R², the share of the variance of y that `predict(X)` explains; y may be the name of a column of X."""
+        """Return R², the share of the variance of y that `predict(X)` explains, on the rows that have a target.
+
+        y may be the name of a column of X.
+        """
         source = self._source(X)
-        target = numbers_of(read_labels(y, source.table))
-        weight = check_weights(sample_weight, len(target))
+        target, weight = learnable_numbers(read_labels(y, source.table), sample_weight)
         share = np.full(len(target), 1.0 / len(target)) if weight is None else weight / weight.sum()
         squared = float(share @ (target - self.predict(X)) ** 2)
         total = float(share @ (target - share @ target) ** 2)

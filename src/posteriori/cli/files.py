@@ -186,12 +186,7 @@ def note_on_reading(title: str, scan: Scan) -> None:
     sentences = []
     if scan.dialect:
         sentences.append(f"{title} is read with {scan.dialect} (--sep, --decimal and --encoding change that)")
-    for decimal, cell in scan.doubtful_numbers.items():
-        mark, other = ("comma", ".") if decimal == "," else ("point", ",")
-        sentences.append(
-            f"{title} has numbers such as {cell}, read with a decimal {mark}, and each has three digits behind it; "
-            f"if it separates thousands, add --decimal {other}"
-        )
+    sentences += [f"{title} {doubt}" for doubt in scan.doubts]
     sentences += [f"{title}: {remark}" for remark in scan.remarks.values()]
     found = _repairs(scan, {} if current is None else current.labels)
     if found:

@@ -44,10 +44,12 @@ def load(path: Path, *subjects: Subject) -> Any:
     networks = Subject.VARIABLES in subjects
     (_require_file if networks else _require_no_network)(path)
     if networks and path.suffix.lower() != MODEL:
+        from posteriori.model_files import is_model_file
         from posteriori.networks import read_network
 
-        with as_user_errors():
-            return read_network(path)
+        if not is_model_file(path):
+            with as_user_errors():
+                return read_network(path)
     model = read_model(path)
     if model.subject not in subjects:
         raise _instead(path, model.subject)

@@ -76,7 +76,7 @@ def print_expected(facts: Facts) -> None:
     from posteriori.support.formatting import plural
 
     out = console()
-    out.print(f"{plural(facts['rows'], 'row')} without labels\n")
+    out.print(f"{plural(facts['rows'], 'row')}; labels are not used\n")
     if not facts["columns_changed"]:
         table = new_table("class", "in training", "estimated", "90 % interval")
         for one in facts["class_shares"]:

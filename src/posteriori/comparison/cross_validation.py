@@ -13,6 +13,7 @@ import polars as pl
 from sklearn.base import clone
 
 from posteriori.classifiers import GenerativeEstimator
+from posteriori.comparison.discriminative import with_targets
 from posteriori.comparison.models import (
     OF_COMPARISONS,
     Rows,
@@ -23,7 +24,6 @@ from posteriori.comparison.models import (
     read_rows,
     rows_for,
     with_all_classes,
-    with_targets,
 )
 from posteriori.comparison.result import text_table
 from posteriori.fitting.rows import read_first_rows

@@ -24,6 +24,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from posteriori.fitting.named_columns import categorical_places, text_places
+from posteriori.learning.folds import entries_of
 from posteriori.reading import infer_schema, read_labels, read_table
 from posteriori.reading.labels import LabelColumn
 from posteriori.reading.matching import matched_places
@@ -35,7 +36,10 @@ from posteriori.tables import Column, Schema, Table
 from posteriori.tables.arrays import write_column
 from posteriori.tables.batch import require_finite
 from posteriori.tables.blocks import BlockTable, needs_dense
+from posteriori.tables.polars import LazyTable
+from posteriori.tables.rows import take_rows
 from posteriori.tables.tokenizer import Tokenizer
+from posteriori.user_warnings import warn_of_missing_targets
 
 _MOST_CATEGORIES = 255  # per column, the limit of histogram gradient boosting
 
@@ -139,6 +143,21 @@ def discriminative(
     if not isinstance(classifier, str | type) and is_regressor(classifier):
         return DiscriminativeRegressor(classifier, categorical_features=categorical_features)
     return DiscriminativeClassifier(classifier, categorical_features=categorical_features)
+
+
+def with_targets(X: Any, y: Any, *of_rows: Any) -> tuple[Any, ...]:
+    """Return a table, its target, and what is given for each row, without rows that lack the target; say how many."""
+    table = read_table(X)
+    labels = read_labels(y, table)
+    known = labels.known()
+    if known.all():
+        return X, y, *of_rows
+    if isinstance(table, LazyTable):
+        table.require_memory()
+    rows = np.flatnonzero(known)
+    warn_of_missing_targets(len(known) - len(rows), len(known), labels.name)
+    each = (entries_of(rows, entries, len(known)) for entries in of_rows)
+    return take_rows(X, rows), y if isinstance(y, str) else take_rows(y, rows), *each
 
 
 @dataclass(eq=False, repr=False)
@@ -292,6 +311,10 @@ class DiscriminativeClassifier(ClassifierMixin, _OfColumns):
         predicted: Array = self.classes_[self.predict_proba(X).argmax(axis=1)]
         return predicted
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on the rows that have a label."""
+        return float(super().score(*with_targets(X, y, sample_weight)))
+
     def _read_target(self, labels: LabelColumn) -> Array:
         target = labels.infer()
         self.classes_ = write_column(target)
@@ -333,6 +356,10 @@ class DiscriminativeRegressor(RegressorMixin, _OfColumns):
     def predict(self, X: Any) -> Array:
         """Return the number that is predicted for each row, (n,)."""
         return self._predicted(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R² on the rows that have a number."""
+        return float(super().score(*with_targets(X, y, sample_weight)))
 
     def _read_target(self, labels: LabelColumn) -> Array:
         return numbers_of(labels)

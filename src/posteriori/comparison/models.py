@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,9 +28,7 @@ from posteriori.tables import Blocks, Column, Schema, Table, quote
 from posteriori.tables.arrays import write_column
 from posteriori.tables.batch import read_codes, read_numbers, require_finite
 from posteriori.tables.blocks import BlockTable
-from posteriori.tables.polars import LazyTable
-from posteriori.tables.rows import take_rows
-from posteriori.user_warnings import warn, warn_of_missing_targets
+from posteriori.user_warnings import warn
 
 _MOST_SIZES = 7  # default training sizes
 _FEWEST_ROWS = 10  # smallest default training size
@@ -74,21 +72,6 @@ class Rows:
     def strata(self) -> Array:
         """Codes over which parts of the rows are spread evenly, (n,): classes, or quantiles of the numbers."""
         return self.y_true if len(self.classes) else quantile_codes(self.y_true, self.y_true)
-
-
-def with_targets(X: Any, y: Any, *of_rows: Any) -> tuple[Any, ...]:
-    """Return a table, its target, and what is given for each row, without rows that lack the target; say how many."""
-    table = read_table(X)
-    labels = read_labels(y, table)
-    known = labels.known()
-    if known.all():
-        return X, y, *of_rows
-    if isinstance(table, LazyTable):
-        table.require_memory()
-    rows = np.flatnonzero(known)
-    warn_of_missing_targets(len(known) - len(rows), len(known), labels.name)
-    each = (take_rows(one, rows) if isinstance(one, Sized) and len(one) == len(known) else one for one in of_rows)
-    return take_rows(X, rows), y if isinstance(y, str) else take_rows(y, rows), *each
 
 
 def read_rows(

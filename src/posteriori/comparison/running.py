@@ -16,6 +16,7 @@ import polars as pl
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from posteriori.comparison.discriminative import with_targets
 from posteriori.comparison.models import (
     OF_COMPARISONS,
     Rows,
@@ -29,7 +30,6 @@ from posteriori.comparison.models import (
     stratified_order,
     training_rows,
     with_all_classes,
-    with_targets,
 )
 from posteriori.comparison.result import Comparison
 from posteriori.model_cost import Work

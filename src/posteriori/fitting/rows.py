@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from posteriori.learning.fit import TrainingRows
 from posteriori.reading import (
     LabelColumn,
     PartialLabels,
+    Scan,
     check_weights,
     infer_schema,
     read_labels,
@@ -40,7 +42,8 @@ from posteriori.support.typing import Array
 from posteriori.tables import Batch, Column, Schema, Table
 from posteriori.tables.arrays import ArrayTable
 from posteriori.tables.pandas import PandasTable
-from posteriori.tables.polars import PolarsTable
+from posteriori.tables.polars import LazyTable, PolarsTable
+from posteriori.tables.rows import part_of
 from posteriori.tables.schema import categorical_column
 from posteriori.user_warnings import warn, warn_of_missing_targets
 
@@ -108,6 +111,16 @@ def first_rows(
     keep = None if kept is None else [columns[j] for j in kept]
     declared = [columns[j] for j in chosen]
     counted: dict[int, CountedText] = {}
+    weight = check_weights(sample_weight, table.n_rows)
+    find_classes = partial(_declared_classes, classes, labels, recipe.labels.unlabelled == "learn")
+    is_lazy = isinstance(table, LazyTable)  # one pass finds its categories and its classes
+    target = None if is_lazy else find_classes()
+    ignores = recipe.leaves_out_unlabelled(complete)
+    if target is not None and ignores:
+        weight = _weight_of_labelled(labels, target, weight)
+    deciding = table if weight is None or weight.all() else part_of(table, np.flatnonzero(weight))
+    if ignores and isinstance(table, Scan) and labels.name is not None:
+        deciding = table.narrowed(table.names, labels.name)
     schema = infer_schema(
         table,
         columns,
@@ -118,14 +131,13 @@ def first_rows(
         reads_counts=recipe.reads_counts,
         texts=text_places(given.text if recipe.reads_counts else None, given.keep, columns, names, chosen),
         counted=counted,
+        deciding=deciding,
     )
-    target = _declared_classes(classes, labels, recipe.labels.unlabelled == "learn")
+    target = target or find_classes()
     if recipe.chooses_categories:
         named = {columns[j] for j in stated_places(distributions, names)}
-        weight = check_weights(sample_weight, table.n_rows)
-        if recipe.leaves_out_unlabelled(complete) and isinstance(labels, LabelColumn):
-            is_known = replace(labels, may_miss=True).components(target, slice(0, table.n_rows)) >= 0
-            weight = np.where(is_known, 1.0 if weight is None else weight, 0.0)
+        if is_lazy and ignores:
+            weight = _weight_of_labelled(labels, target, weight)
         schema = with_two_values(schema, table, schema.spread(columns), distributions, named, weight)
     ordered = given.ordered_target(target, schema.names)
     unknown = [name for name in given.order or () if name not in (*schema.names, target.name)]
@@ -137,6 +149,14 @@ def first_rows(
     places = schema.spread(columns)
     rows = _assemble(recipe, table, schema, places, labels, target, sample_weight, complete, counted)
     return replace(rows, source=with_counted_categories(rows.source))
+
+
+def _weight_of_labelled(labels: LabelColumn | PartialLabels, target: Column, weight: Array | None) -> Array | None:
+    """Return the weights of rows, (n,), 0 of those without label."""
+    if not isinstance(labels, LabelColumn):
+        return weight
+    is_known = replace(labels, may_miss=True).components(target, slice(0, labels.table.n_rows)) >= 0
+    return np.where(is_known, 1.0 if weight is None else weight, 0.0)
 
 
 def with_counted_categories(source: LabelledSource, known: Schema | None = None) -> LabelledSource:

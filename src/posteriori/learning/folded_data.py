@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from posteriori.learning.cross_fitting import cross_fit
 from posteriori.learning.fit import FitResult, Plan, TrainingRows
 from posteriori.learning.fold_fits import CrossFitted
-from posteriori.learning.folds import assign_folds, rows_in_folds, stratified_subsample
+from posteriori.learning.folds import assign_folds, entries_of, rows_in_folds, stratified_subsample
 from posteriori.learning.held_out_scores import score_batch, score_held_out
 from posteriori.learning.importance import HeldOutRows, most_rows
 from posteriori.learning.work_bounds import SCORING, WorkCounts
@@ -24,7 +24,6 @@ from posteriori.tables import Batch, Column
 from posteriori.tables.bags import Bags
 from posteriori.tables.batch import joined
 from posteriori.tables.progress import step
-from posteriori.tables.rows import take_rows
 
 MOST_EVALUATED = 200_000  # rows: the standard error of an accuracy of 0.8 is then 0.001, and memory is bounded
 MOST_EVALUATED_BY_ALL = 50_000  # the same, by every candidate of a pool: the standard error is then 0.002
@@ -109,8 +108,7 @@ class FoldedData:
                 raise ValueError(f"n_samples={len(evaluated)}: cross-validation takes two rows with a label at least")
             folds = min(folds, len(evaluated))
         group = None if groups is None else np.asarray(groups)[evaluated]
-        if isinstance(folds, Sized) and len(folds) == len(y_true):
-            folds = take_rows(folds, evaluated)
+        folds = entries_of(evaluated, folds, len(y_true))
         of_rows = y_true[evaluated], weight[evaluated]
         copied = None if copies is None else copies[evaluated]
         fold = _counted_first(*of_rows, folds, stratified=stratified, groups=group, copies=copied, seed=random_state)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate as running
@@ -18,6 +18,7 @@ from posteriori.support.threads import in_order, n_threads
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 from posteriori.tables.batch import joined
+from posteriori.tables.rows import take_rows
 
 
 def stratified_folds(y_true: Array, folds: int, random_state: int = 0) -> Array:
@@ -114,21 +115,35 @@ def _are_pairs(folds: Any) -> bool:
     )
 
 
-def _fold_of_each(pairs: Iterable[tuple[Any, Any]], n: int, shown: str) -> Array:
-    """Return the fold in which pairs of training and test rows test each of n rows.
+def entries_of(rows: Array, entries: Any, n: int) -> Any:
+    """Return the entries of some of n rows, or their folds, where pairs of training and test rows are stated.
+
+    Anything else, such as a number of folds, is returned as it is. Errors are those of `assign_folds`.
+    """
+    if isinstance(entries, Iterator):
+        entries = list(entries)
+    if _are_pairs(entries):
+        return _fold_of_each(entries, n, "folds", rows)[rows]
+    return take_rows(entries, rows) if isinstance(entries, Sized) and len(entries) == n else entries
+
+
+def _fold_of_each(pairs: Iterable[tuple[Any, Any]], n: int, shown: str, among: Array | None = None) -> Array:
+    """Return the fold in which pairs of training and test rows test each of n rows, or each `among` these.
 
     A model is trained on all rows outside a fold, so that other training rows are an error.
     """
+    counted = np.arange(n) if among is None else among
     instead = "; for other splits, such as in the order of time, fit the training rows and score the test rows yourself"
     fold, tests = np.empty(n, np.int64), np.zeros(n, np.int64)
-    for k, (given, tested) in enumerate(pairs):
-        training, rows = (_positions(one, n, shown) for one in (given, tested))
+    for k, pair in enumerate(pairs):
+        training, rows = (np.intersect1d(_positions(part, n, shown), counted) for part in pair)
         fold[rows] = k
         tests[rows] += 1
-        if len(training) + len(rows) < n or np.isin(rows, training).any():
+        if len(training) + len(rows) < len(counted) or np.isin(rows, training).any():
             raise ValueError(f"{shown} trains split {k} on other rows than all those that it does not test{instead}")
-    if not (tests == 1).all():
-        row = int((tests != 1).argmax())
+    wrong = counted[tests[counted] != 1]
+    if len(wrong):
+        row = int(wrong[0])
         raise ValueError(
             f"{shown} tests row {row} {tests[row]} times; give splits that test each row once, such as those of "
             f"StratifiedKFold{instead}"
@@ -145,7 +160,7 @@ def _positions(rows: Any, n: int, shown: str) -> Array:
         raise ValueError(f"{shown} names rows by {positions.dtype}; give their positions, or a mask of the {n} rows")
     outside = positions[(positions < -n) | (positions >= n)]
     if len(outside):
-        raise ValueError(f"{shown} names row {outside[0]}, and there are {n} rows to evaluate, those with a label")
+        raise ValueError(f"{shown} names row {outside[0]}, and there are {n} rows")
     found: Array = np.unique(positions.astype(np.int64) % n)
     return found
 

@@ -22,6 +22,7 @@ from posteriori.reading.odd_rows import lines_above_header, remark_on_header, re
 from posteriori.reading.tidying import Untidy, copy_tidied, untidiness_of
 from posteriori.reading.workbooks import CellsWithoutValue, cells_without_value, copy_without_errors
 from posteriori.reading.written_numbers import CURRENCY, UNIT, tidied
+from posteriori.support.formatting import plural
 from posteriori.support.lazy_polars import pl
 from posteriori.support.leftovers import remove_leftover, temporary_folder
 from posteriori.user_warnings import warn
@@ -41,6 +42,7 @@ _CONTROL = re.compile("[\x00-\x08\x0e-\x1f]")  # characters that no table holds:
 _WITH_POINT, _WITH_COMMA = re.compile(r"[+-]?\d*\.\d+"), re.compile(r"[+-]?\d*,\d+")
 _WITH_MARK = {".": _WITH_POINT, ",": _WITH_COMMA}
 _OTHER_MARK = {".": ",", ",": "."}
+_MILLIONS = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3}){2,}")
 _BELOW_1000 = re.compile(r"[+-]?(0|[1-9]\d{0,2})")
 _IN_THOUSANDS = {
     ".": re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
@@ -255,6 +257,7 @@ def decimal_of(rows: Sequence[Sequence[str]], separator: str) -> str | None:
     if points:
         return "."
     grouped = [cell for cell in cells if _IN_THOUSANDS[","].fullmatch(cell) and "," in cell]  # 1.234,50
+    grouped += [cell for cell in cells if _MILLIONS.fullmatch(cell) and separator != ","]  # 1.234.500
     in_doubt = all(_IN_THOUSANDS["."].fullmatch(cell) for cell in commas)
     if grouped or (commas and (separator == ";" or not in_doubt)):
         return ","
@@ -503,12 +506,10 @@ def _copy_of_spreadsheet(path: Path, asked: AskedDialect) -> TableFile:
             source = folder.path / "copy.xlsx"
             copy_without_errors(path, source, [odd.part])
         frame = _read_sheet(source, sheet, asked.skip_rows)
-        above = 0
-        if any(name.startswith(_UNNAMED) for name in frame.columns):
-            above = lines_above_header(
-                _rows_of_sheet(_read_sheet(source, sheet, asked.skip_rows, drop_empty_rows=False))
-            )
-        remarks = [] if odd is None else _remarks_on_cells(source, sheet, odd, above + asked.skip_rows)
+        has_unnamed = any(name.startswith(_UNNAMED) for name in frame.columns)
+        above = lines_above_header(_rows_of_sheet(frame)) if has_unnamed else 0
+        frame, remarks = _without_blank_rows(frame, above)
+        remarks += [] if odd is None else _remarks_on_cells(source, sheet, odd, above + asked.skip_rows)
     except (fastexcel.FastExcelError, pl.exceptions.PolarsError, OSError) as error:
         reason = " ".join(str(error).split())[:120]
         raise ValueError(f"cannot read {str(path)!r}: it is not a spreadsheet ({reason})") from None
@@ -548,14 +549,29 @@ def _remarks_on_cells(path: Path, sheet: str, odd: CellsWithoutValue, above: int
 _UNNAMED = "__UNNAMED__"  # how polars begins the names of columns of a sheet that have none
 
 
-def _read_sheet(path: Path, sheet: str, skip: int, drop_empty_rows: bool = True) -> pl.DataFrame:
+def _without_blank_rows(frame: pl.DataFrame, above: int) -> tuple[pl.DataFrame, list[str]]:
+    """Return the rows of a sheet that have a cell, and a sentence on the others between those of the table."""
+    if not frame.height:
+        return frame, []
+    is_blank = frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
+    filled = frame.filter(~is_blank)
+    last = frame.height - int(is_blank.reverse().arg_min() or 0)
+    places = [row for row in is_blank.arg_true() if above <= row < last]
+    if not places:
+        return filled, []
+    rows, first = ("a blank row is", "it is") if len(places) == 1 else (f"{len(places)} blank rows are", "the first is")
+    place = plural(places[0] - above, "row")
+    return filled, [f"{rows} skipped ({first} below {place} of the table); delete such rows"]
+
+
+def _read_sheet(path: Path, sheet: str, skip: int) -> pl.DataFrame:
     return pl.read_excel(
         path,
         sheet_name=sheet,
         engine="calamine",
         infer_schema_length=None,  # a cell of another type than the rows that are looked at would be missing
         raise_if_empty=False,
-        drop_empty_rows=drop_empty_rows,
+        drop_empty_rows=False,
         read_options={"header_row": skip} if skip else None,
     )
 

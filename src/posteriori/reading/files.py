@@ -128,6 +128,8 @@ class Scan(StreamedTable):
         found = [change for change in self._changes if change not in said]
         if found:
             warn(f"{self._title} is read with repairs: {'; '.join(found)}", ReadingWarning)
+        for doubt in self.doubts if before is None else ():
+            warn(f"{self._title} {doubt}", ReadingWarning)
         for name, remark in self.remarks.items():
             if remark != remarks.get(name):
                 warn(f"{self._title}: {remark}", ReadingWarning)
@@ -263,6 +265,17 @@ class Scan(StreamedTable):
     def doubtful_numbers(self) -> dict[str, str]:
         """A number whose decimal mark may separate thousands, such as 2.301, by the decimal mark of its file."""
         return {one.dialect.decimal: one.dialect.doubtful for one in self.files if one.dialect.doubtful}
+
+    @property
+    def doubts(self) -> list[str]:
+        """Sentences on numbers whose decimal mark may separate thousands, without the name of the table."""
+        marks = {",": ("comma", "."), ".": ("point", ",")}
+        doubtful = [(cell, *marks[decimal]) for decimal, cell in self.doubtful_numbers.items()]
+        return [
+            f"has numbers such as {cell}, read with a decimal {mark}, and each has three digits behind it; if it "
+            f"separates thousands, add --decimal {other} (in Python, decimal={other!r})"
+            for cell, mark, other in doubtful
+        ]
 
     def _require_full_rows(self) -> None:
         """Raise ValueError if a row of a text file has fewer cells than the header, which polars accepts."""

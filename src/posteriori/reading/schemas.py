@@ -34,6 +34,7 @@ def infer_schema(
     reads_counts: bool = False,
     texts: Texts = (),
     counted: dict[int, CountedText] | None = None,
+    deciding: Table | None = None,
 ) -> Schema:
     """Infer the schema of a table.
 
@@ -59,6 +60,8 @@ def infer_schema(
         The positions of the columns that may be text, or of those that are (`find_texts`); default: no column is.
     counted : dict, optional
         Where the counts of the words of columns of text in memory are put, by their positions (`see_words`).
+    deciding : Table, optional
+        The rows that decide which columns identify rows; default all.
 
     Returns
     -------
@@ -90,7 +93,7 @@ def infer_schema(
     if texts and not (is_plain and not isinstance(texts, Mapping)):
         found |= find_texts(table, [j for j in positions if j not in found], texts, counted)
     if keep is not None and not is_plain:
-        identifiers = _identifiers(table, [j for j in positions if j not in found], declared.union(keep))
+        identifiers = _identifiers(deciding or table, [j for j in positions if j not in found], declared.union(keep))
         found |= {j: (column,) for j, column in identifiers.items()}
     read = [j for j in positions if j not in found]
     if not known and not is_plain and not isinstance(table, LazyTable):

@@ -126,7 +126,7 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
     warn_of_labels_among_features(data.y, table)
     y, weight = learnable_numbers(given, data.sample_weight)
     name = given.name or "y"
-    n_known = len(y) if weight is None else int(given.known().sum())
+    n_known = len(y) if weight is None else np.count_nonzero(weight)
     if n_known < _FEWEST:
         raise ValueError(f"n_samples={n_known}: a regressor learns from three rows at least")
     counted = y[weight > 0] if weight is not None else y
@@ -171,7 +171,7 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
 def _in_quantiles(given: LabelColumn, y: Array, counted: Array) -> LabelColumn:
     """Return the quantiles that targets lie in as labels, so that folds are spread evenly over them."""
     codes = quantile_codes(y, counted)
-    return LabelColumn(ArrayTable(codes[:, np.newaxis], "y"), name=given.name, cut_from=given.target_place)
+    return LabelColumn(ArrayTable(codes[:, np.newaxis], "y"), name=given.name, cut_from=given.position)
 
 
 def quantile_codes(y: Array, counted: Array) -> Array:

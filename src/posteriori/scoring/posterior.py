@@ -9,11 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from posteriori.densities import RandomTreesParameters, SummedTreesParameters
-from posteriori.kernels.machine.compiling import is_compiled
 from posteriori.model import Posterior
-from posteriori.program.cells import ArrayCells
-from posteriori.program.model import log_posterior as log_posterior_of_arrays
 from posteriori.reading.opening import RecordTable, warn_of_unknown_keys
 from posteriori.sources.table_source import Labelling, RowReader, warn_of_unseen
 from posteriori.support.formatting import plural
@@ -88,26 +84,13 @@ class ModelRows:
 
     def log_posterior(self, row: Mapping[str, Any]) -> Array:
         """Return log p(y | x) in nats, (C,); NaN, with a warning, for a row that no class can produce."""
-        log_posterior = self._log_posterior(self._rows.batch(row))
+        log_posterior: Array = np.asarray(self.posterior.log_posterior(self._rows.batch(row))[0])
         if np.isnan(log_posterior[0]):
             warn(
                 "no class can produce the row, so its posterior is undefined (NaN); set alpha > 0, or correct a number "
                 "that lies far from all others"
             )
         return log_posterior
-
-    @cached_property
-    def _has_trees(self) -> bool:
-        """Whether a model walks through many trees, each step of which Python takes one after the other."""
-        kinds = {type(parameters) for model in self.posterior.models for parameters in model.parameters}
-        return not kinds.isdisjoint((RandomTreesParameters, SummedTreesParameters))
-
-    def _log_posterior(self, batch: Batch) -> Array:
-        if self._has_trees and not is_compiled():
-            log_posterior: Array = log_posterior_of_arrays(self.posterior, ArrayCells.of(batch))[0]
-            if not np.isnan(log_posterior[0]):
-                return log_posterior
-        return np.asarray(self.posterior.log_posterior(batch)[0])  # with an error that names what is wrong
 
 
 @dataclass(frozen=True)

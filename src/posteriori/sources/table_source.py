@@ -67,6 +67,12 @@ class Labelling:
             return self.label_model.assignment(component, allowed, weight)
         return Assignment(component, weight, len(self.classes.categories))
 
+    def left_out(self, assignment: Assignment) -> Array:
+        """Return which rows lack a target and have no weight, (n,); where numbers were cut, the weight of 0 says so."""
+        are_cut = isinstance(self.labels, LabelColumn) and self.labels.cut_from is not None
+        left_out: Array = (assignment.weight == 0) & (are_cut | (assignment.component < 0))
+        return left_out
+
     def _encoded(self, classes: Column, rows: slice, n_rows: int) -> Array:
         if self.components is not None:
             return self.components[rows]
@@ -115,18 +121,18 @@ class RowReader:
     # schema
     texts: Mapping[int, Bags] = field(default_factory=dict)
 
-    def cells(self, rows: slice) -> tuple[Array, Array, UnseenRows]:
+    def cells(self, rows: slice, left_out: Array | None = None) -> tuple[Array, Array, UnseenRows]:
         """Return the numbers (n, d) and codes (n, d) of some rows, and the rows of unseen categories by column.
 
-        Raises ValueError if a number is infinite, and UnseenCategoryError if a category is unseen and
+        An infinite number of a row that is left out is a missing one.
+        Raises ValueError if another number is infinite, and UnseenCategoryError if a category is unseen and
         `unseen_is_error`.
         """
         if self.kept is not None:
             return self.kept.numbers[rows], self.kept.codes[rows], {}
-        # Not by `slice.indices`: the rows of a streamed part keep their numbers in the whole table.
-        n_rows = (self.table.n_rows if rows.stop is None else rows.stop) - (rows.start or 0)
+        n_rows = self._n_rows(rows)
         times: Times = {}
-        numbers = self._numbers(rows, n_rows, times)
+        numbers = self._numbers(rows, n_rows, times, left_out)
         categorical = self.schema.of_kind("categorical")
         if not categorical or self.numeric_only:
             return numbers, np.zeros((n_rows, len(categorical)), np.uint8), {}
@@ -145,7 +151,7 @@ class RowReader:
             raise UnseenCategoryError(f"{quote(unseen)} holds a category that was taken not to occur")
         return numbers, codes, unseen
 
-    def _numbers(self, rows: slice, n_rows: int, times: Times) -> Array:
+    def _numbers(self, rows: slice, n_rows: int, times: Times, left_out: Array | None) -> Array:
         """Return the continuous cells of some rows; columns that are absent or had no value in training are missing."""
         schema = self.schema
         continuous = schema.of_kind("continuous")
@@ -154,6 +160,8 @@ class RowReader:
             return np.full((n_rows, len(continuous)), np.nan)
         columns = [schema.columns[j] for j in read]
         numbers = read_numbers(self.table, [self.positions[j] for j in read], columns, rows, times)
+        if left_out is not None and left_out.any():
+            numbers = np.where(np.isinf(numbers) & left_out[:, np.newaxis], np.nan, numbers)
         if self.infinity_is_error:
             require_finite(numbers, columns, self.first + (rows.start or 0))
         if len(read) == len(continuous):
@@ -162,11 +170,15 @@ class RowReader:
         filled[:, [continuous.index(j) for j in read]] = numbers
         return filled
 
+    def _n_rows(self, rows: slice) -> int:
+        # Not by `slice.indices`: the rows of a streamed part keep their numbers in the whole table.
+        return (self.table.n_rows if rows.stop is None else rows.stop) - (rows.start or 0)
+
     def batch(self, rows: slice, labelling: Labelling) -> Batch:
         """Return some rows as a batch, with their labels, weights and folds."""
-        numbers, codes, unseen = self.cells(rows)
+        assignment = labelling.assignment(rows, self._n_rows(rows))
+        numbers, codes, unseen = self.cells(rows, None if assignment is None else labelling.left_out(assignment))
         start = self.first + (rows.start or 0)
-        assignment = labelling.assignment(rows, len(numbers))
         bags = self._bags(rows, len(numbers), unseen)
         return Batch.of(self.schema, start, numbers, codes, unseen, assignment, labelling.fold(rows), bags)
 
@@ -509,7 +521,7 @@ class TableSource(ComposedSource):
                 whole[batch.start : batch.start + len(batch)] = part
 
         # Under a label model the component of a row may be hidden although its label is known.
-        plain = replace(self, labelling=replace(self.labelling, label_model=None, folds=None, weight=None))
+        plain = replace(self, labelling=replace(self.labelling, label_model=None, folds=None))
         for _ in plain.stream(keep, "reading"):
             pass
         if held > most:

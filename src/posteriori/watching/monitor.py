@@ -224,8 +224,8 @@ class Monitor:
         )
 
     def _alarm(self, facts: BatchFacts) -> str:
-        """Return the word alarm, with the errors now and before where labels are known."""
-        earlier = [one for one in self._state.history[:-1] if one.error is not None]
+        """Return the word alarm, with the errors now and before the first alarm where labels are known."""
+        earlier = [one for one in self._state.history[: min(self.alarms.values())] if one.error is not None]
         if facts.error is None or not earlier:
             return "alarm"
         before = float(np.average([one.error for one in earlier], weights=[one.n_labelled for one in earlier]))

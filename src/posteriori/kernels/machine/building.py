@@ -113,7 +113,8 @@ def _compile(lines: dict[int, str], folder: Path, processor: str) -> dict[int, s
     from posteriori.kernels.machine import numba_compiler
 
     gc.freeze()
-    gc.disable()  # a third of the time; the process ends soon
+    gc.disable()  # the process ends soon
+    numba_compiler.stop_at_intermediate_code()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(llvm.get_process_triple())
@@ -129,10 +130,10 @@ def _compile(lines: dict[int, str], folder: Path, processor: str) -> dict[int, s
         compiled = made.overloads[types]
         code = llvm.parse_assembly(made.inspect_llvm(types))
         entry = code.get_function(compiled.fndesc.llvm_func_name)
-        _check(line, code, [_c_type(one) for one in entry.arguments], kinds)
-        for one in (*code.functions, *code.global_variables):
-            if not one.is_declaration and one.name != entry.name:
-                one.linkage = "internal"  # the object holds all its parts, and shares none with other objects
+        _check(line, code, [_c_type(argument) for argument in entry.arguments], kinds)
+        for symbol in (*code.functions, *code.global_variables):
+            if not symbol.is_declaration and symbol.name != entry.name:
+                symbol.linkage = "internal"  # the object holds all its parts, and shares none with other objects
         entry.name = f"kernel_{i}"
         Path(folder, f"{i:03d}.o").write_bytes(machine.emit_object(code))
         results[i] = _result(line, numba_compiler.types.unliteral(compiled.signature.return_type))
@@ -144,7 +145,7 @@ def _check(line: str, code: Any, arguments: list[str], kinds: Sequence[signature
     expected = ["void *", "void *", *(part.partition(":")[0] for kind in kinds for part in _native(kind))]
     if arguments != expected:
         raise BuildError(f"Numba passes the arguments of {line} as {arguments}, not as {expected}")
-    called = {one.name for one in code.functions if one.is_declaration and not one.name.startswith("llvm.")}
+    called = {symbol.name for symbol in code.functions if symbol.is_declaration and not symbol.name.startswith("llvm.")}
     if unknown := called - _IN_MODULE - _IN_C:
         raise BuildError(f"the machine code of {line} calls {', '.join(sorted(unknown))}")
 
@@ -175,7 +176,7 @@ def _result(line: str, kind: Any) -> str:
     if kind == types.none:
         return ""
     if isinstance(kind, types.BaseTuple):
-        return f"({''.join(_result(line, types.unliteral(one)) for one in kind.types)})"
+        return f"({''.join(_result(line, types.unliteral(member)) for member in kind.types)})"
     dtype = np.dtype(str(kind.dtype if isinstance(kind, types.Array) else kind))
     code = f"{dtype.kind}{dtype.itemsize}"
     if isinstance(kind, types.Array) and kind.layout == "C":

@@ -13,6 +13,7 @@ import importlib.util
 import os
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,7 @@ class Kernel:
                     if compiled.stats.cache_misses:
                         _say_that_code_is_compiled()
                 else:
+                    _say_that_nothing_is_compiled()
                     self._run = functools.partial(_in_plain_python, self.loop)
             return self._run
 
@@ -104,13 +106,8 @@ def kernel(loop: Callable[..., Any] | None = None, *, fastmath: bool | set[str] 
 def kernel_of(name: str) -> Kernel:
     """Return the kernel with a name, such as ``bayes.normalise``."""
     module, _, loop = name.partition(".")
-    found: Kernel = getattr(importlib.import_module(f"{PACKAGE}.{module}"), loop)
-    return found
-
-
-def is_compiled() -> bool:
-    """Return whether kernels run as machine code, and not as plain Python."""
-    return machine_code() is not None or has_numba()
+    kernel: Kernel = getattr(importlib.import_module(f"{PACKAGE}.{module}"), loop)
+    return kernel
 
 
 @functools.cache
@@ -119,21 +116,17 @@ def machine_code() -> dict[str, Callable[..., Any]] | None:
     if _way() not in ("", "package") or importlib.util.find_spec("posteriori.kernels._machine_code") is None:
         return None
     try:
-        found: dict[str, Callable[..., Any]] = importlib.import_module("posteriori.kernels._machine_code").kernels
+        kernels: dict[str, Callable[..., Any]] = importlib.import_module("posteriori.kernels._machine_code").kernels
     except ImportError as error:
-        warn(f"posteriori does not use the machine code that it came with, because {error}; it uses {_instead()}")
+        warn(f"posteriori does not use the machine code that it came with, because {error}")
         return None
-    return found
+    return kernels
 
 
 @functools.cache
 def has_numba() -> bool:
     """Return whether Numba is installed."""
     return _way() in ("", "numba") and importlib.util.find_spec("numba") is not None
-
-
-def _instead() -> str:
-    return "Numba" if has_numba() else "plain Python, which is slow: pip install numba"
 
 
 def _way() -> str:
@@ -143,10 +136,18 @@ def _way() -> str:
 
 @functools.cache
 def _say_that_code_is_compiled() -> None:
+    why = Path(__file__).with_name("no_machine_code.txt")  # of a build that failed
+    reason = f", because {why.read_text('utf-8')}" if why.exists() else ""
     warn(
-        "this posteriori was installed without machine code, so Numba compiles each kernel when it is first used; that "
-        "takes seconds, once per machine"
+        f"this posteriori was installed without machine code{reason}; Numba compiles each kernel when it is first "
+        "used, which takes seconds, once per machine"
     )
+
+
+@functools.cache
+def _say_that_nothing_is_compiled() -> None:
+    if _way() != "python":
+        warn("posteriori runs its loops as plain Python, which is some hundred times slower; pip install numba")
 
 
 def _in_plain_python(loop: Callable[..., Any], *arguments: Any) -> Any:

@@ -259,6 +259,22 @@ static PyObject *call(PyObject *self, PyObject *const *given, Py_ssize_t n) {
     return PyErr_Format(NoSignature, "%s has no machine code for arguments of these types", kernel->name);
 }
 
+#ifdef NEEDS_X86_64_V3
+#include <cpuid.h>
+
+static int has(unsigned word, unsigned bits) { return (word & bits) == bits; }
+
+/* Whether the processor has what level v3 of x86-64 adds, and the system keeps its wide registers. */
+static int is_x86_64_v3(void) {
+    unsigned a, b, c, d, kept;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, bit_FMA | bit_MOVBE | bit_OSXSAVE | bit_AVX | bit_F16C)) return 0;
+    __asm__("xgetbv" : "=a"(kept), "=d"(d) : "c"(0));
+    if (!has(kept, 6)) return 0;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !has(b, bit_BMI | bit_AVX2 | bit_BMI2)) return 0;
+    return __get_cpuid(0x80000001, &a, &b, &c, &d) && has(c, bit_LZCNT);
+}
+#endif
+
 static PyMethodDef method = {"kernel", (PyCFunction)(void (*)(void))call, METH_FASTCALL, NULL};
 
 static struct PyModuleDef definition = {
@@ -266,8 +282,7 @@ static struct PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__machine_code(void) {
 #ifdef NEEDS_X86_64_V3
-    __builtin_cpu_init();
-    if (!(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma"))) {
+    if (!is_x86_64_v3()) {
         PyErr_SetString(PyExc_ImportError, "the machine code needs a processor with AVX2, BMI2 and FMA (x86-64-v3)");
         return NULL;
     }

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 
 from posteriori.kernels.machine import signatures
 from posteriori.kernels.machine.compiling import PACKAGE, Kernel, kernel_of
@@ -63,6 +64,18 @@ def _compile_module(module: str) -> None:
             compiled_here(kernel_of(name))
 
 
+def stop_at_intermediate_code() -> None:
+    """Let Numba make no machine code in this process, which is a sixth of its time: `building` has LLVM make it."""
+    from numba.core import codegen, cpu
+
+    first: Any = numba.njit(lambda: np.empty(1))
+    first()  # what Numba itself needs is made as usual
+    libraries, contexts = vars(codegen)["JITCodeLibrary"], vars(cpu)["CPUContext"]
+    libraries._finalize_specific = lambda library: None
+    # Numba knows a compiled function by the built-in function that calls it: a new one for each.
+    contexts.get_executable = lambda context, library, *_: (library._ensure_finalized(), [].append)[1]
+
+
 def numba_types(kinds: Sequence[signatures.Type]) -> tuple[Any, ...]:
     """Return types in Numba's own classes."""
     return tuple(map(_numba_type, kinds))
@@ -73,7 +86,7 @@ def _numba_type(kind: signatures.Type) -> Any:
         module, _, name = kind.of_class.rpartition(".")
         of_class = getattr(importlib.import_module(f"{PACKAGE}.{module}"), name)
         # Numba does not convert tuples: their members are as if they were written to (`signatures.converted`).
-        return types.BaseTuple.from_types([_written(_numba_type(one)) for one in kind.members], of_class)
+        return types.BaseTuple.from_types([_written(_numba_type(member)) for member in kind.members], of_class)
     number = getattr(types, "boolean" if kind.dtype.kind == "b" else kind.dtype.name)
     if isinstance(kind, signatures.NumberType):
         return number

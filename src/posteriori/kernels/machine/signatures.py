@@ -72,10 +72,10 @@ def read_line(line: str) -> tuple[str, tuple[Type, ...]]:
 @functools.cache
 def of_kernels() -> dict[str, list[tuple[Type, ...]]]:
     """Return the types of the arguments of each kernel, line by line."""
-    found = defaultdict(list)
+    of_names = defaultdict(list)
     for name, types in map(read_line, listed()):
-        found[name].append(types)
-    return dict(found)
+        of_names[name].append(types)
+    return dict(of_names)
 
 
 def line_of(name: str, arguments: Sequence[Any]) -> str:
@@ -83,13 +83,13 @@ def line_of(name: str, arguments: Sequence[Any]) -> str:
     return f"{name}({', '.join(map(_named, arguments))})"
 
 
-def _named(given: Any) -> str:
-    if isinstance(given, tuple):
-        of_class = f"{type(given).__module__.rpartition('.')[2]}.{type(given).__name__}"
-        return f"{of_class}({', '.join(map(_named, given))})"
-    if isinstance(given, np.ndarray):
-        return f"{given.dtype}[{', '.join([':'] * (given.ndim - 1) + ['::1'])}]"
-    return str(np.asarray(given).dtype)
+def _named(argument: Any) -> str:
+    if isinstance(argument, tuple):
+        of_class = f"{type(argument).__module__.rpartition('.')[2]}.{type(argument).__name__}"
+        return f"{of_class}({', '.join(map(_named, argument))})"
+    if isinstance(argument, np.ndarray):
+        return f"{argument.dtype}[{', '.join([':'] * (argument.ndim - 1) + ['::1'])}]"
+    return str(np.asarray(argument).dtype)
 
 
 def written(types: Iterable[Type]) -> str:
@@ -100,9 +100,9 @@ def written(types: Iterable[Type]) -> str:
 def converted(name: str, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
     """Return the arguments of a call as the types of the first line that holds their values; None if none does."""
     for types in of_kernels().get(name, ()):
-        found = tuple(_convert(types, arguments))
-        if len(found) == len(types) == len(arguments):
-            return found if any(new is not old for new, old in _pairs(found, arguments)) else None
+        new = tuple(_convert(types, arguments))
+        if len(new) == len(types) == len(arguments):
+            return new if any(a is not b for a, b in _pairs(new, arguments)) else None
     return None
 
 
@@ -114,33 +114,33 @@ def write_back(converted: Sequence[Any], arguments: Sequence[Any]) -> None:
 
 
 def _pairs(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    for one, other in zip(left, right, strict=True):
-        if isinstance(one, tuple):
-            yield from _pairs(one, other)
-        elif isinstance(one, np.ndarray):
-            yield one, other
+    for a, b in zip(left, right, strict=True):
+        if isinstance(a, tuple):
+            yield from _pairs(a, b)
+        elif isinstance(a, np.ndarray):
+            yield a, b
 
 
-def _convert(types: Sequence[Type], given: Sequence[Any], how: Any = ("C", "A")) -> Iterator[Any]:
+def _convert(types: Sequence[Type], arguments: Sequence[Any], how: Any = ("C", "A")) -> Iterator[Any]:
     """Yield arguments as some types; end before the first one that is not possible."""
-    for kind, one in zip(types, given, strict=False):
+    for kind, value in zip(types, arguments, strict=False):
         if isinstance(kind, TupleType):
-            members = tuple(_convert(kind.members, one, ("C", "A", "W"))) if isinstance(one, tuple) else ()
-            if len(members) != len(kind.members) or len(members) != len(one):
+            members = tuple(_convert(kind.members, value, ("C", "A", "W"))) if isinstance(value, tuple) else ()
+            if len(members) != len(kind.members) or len(members) != len(value):
                 return
-            yield type(one)(*members) if hasattr(one, "_fields") else members
+            yield type(value)(*members) if hasattr(value, "_fields") else members
         elif isinstance(kind, NumberType):
-            if not np.can_cast(np.asarray(one).dtype, kind.dtype, "same_kind"):
+            if not np.can_cast(np.asarray(value).dtype, kind.dtype, "same_kind"):
                 return
-            yield one
+            yield value
         else:
-            if not isinstance(one, np.ndarray) or one.ndim != kind.n_axes:
+            if not isinstance(value, np.ndarray) or value.ndim != kind.n_axes:
                 return
-            if not np.can_cast(one.dtype, kind.dtype, "equiv" if kind.is_written else "safe"):
+            if not np.can_cast(value.dtype, kind.dtype, "equiv" if kind.is_written else "safe"):
                 return
-            if kind.is_written and not one.flags.writeable:
+            if kind.is_written and not value.flags.writeable:
                 return
-            yield np.require(one, kind.dtype, how)
+            yield np.require(value, kind.dtype, how)
 
 
 def _written(kind: Type) -> str:

@@ -12,7 +12,7 @@ from io import BufferedIOBase, BytesIO
 from pathlib import Path
 from typing import Any
 
-from posteriori.model_files import Content, pack, parse, read_file, refuse_unknown, unpack, write_file
+from posteriori.model_files import Content, is_model_file, pack, parse, read_file, refuse_unknown, unpack, write_file
 from posteriori.networks.formats.bif import BIF, read_bif
 from posteriori.networks.formats.block_formats import NET
 from posteriori.networks.formats.netica import DNE
@@ -114,7 +114,7 @@ def read_network(
         raise ValueError(f"tolerance is {tolerance!r}; it must be a number of at least 0")
     if max_table_size is not None:
         max_table_size = table_size(max_table_size)
-    if file.suffix.lower() == _OWN:
+    if file.suffix.lower() == _OWN or is_model_file(file):
         return _load(file, max_table_size)
     reading = Reading(shown, tolerance, MAX_TABLE_SIZE if max_table_size is None else max_table_size)
     network = _parsed(_content(file), reading)
