@@ -19,9 +19,14 @@ test: $(ENVIRONMENT) ## Run the quick tests: those that reach all lines and bran
 	$(PYTHON) -m pytest
 
 .PHONY: full
-full: $(ENVIRONMENT) ## Run the other tests (tests/full.txt), which install Spark
+full: $(ENVIRONMENT) ## Run the tests that the quick run leaves out, up to 8 cases of each, which install Spark
 	$(PYTHON) -c "import pyspark" 2>/dev/null || $(PYTHON) -m pip install --quiet --editable ".[test,spark]"
 	$(PYTHON) -m pytest -m "full and not prose" --durations=40
+
+.PHONY: weekly
+weekly: $(ENVIRONMENT) ## Run the further cases and the slowest tests (tests/weekly.txt), which install Spark (half an hour)
+	$(PYTHON) -c "import pyspark" 2>/dev/null || $(PYTHON) -m pip install --quiet --editable ".[test,spark]"
+	$(PYTHON) -m pytest -m "weekly and not prose" --durations=40
 
 .PHONY: laws
 laws: $(ENVIRONMENT) ## Run each law on more examples (minutes)

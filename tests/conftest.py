@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 from posteriori.kernels.machine.compiling import has_numba, machine_code
-from tests.quick import ROOT, listed
+from tests.quick import ROOT, listed, marks_of
 
 # Machine code outlives the environment: its folder is named after the sources, so what changed is compiled again.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "kernels"))
@@ -39,7 +39,7 @@ _FULL = listed()
 def pytest_addoption(parser):
     parser.addoption("--skipped-to", metavar="FILE", help="write the names of the skipped tests to FILE")
     parser.addoption(
-        "--also", metavar="FILE", help="mark the tests of FILE as full too, as --skipped-to has written it"
+        "--also", metavar="FILE", help="mark the quick tests of FILE as full, as --skipped-to has written it"
     )
 
 
@@ -64,14 +64,16 @@ def pytest_ignore_collect(collection_path, config):
 
 @pytest.hookimpl(tryfirst=True)  # before tests are left out by their marks
 def pytest_collection_modifyitems(config, items):
-    """Mark the tests that the quick run leaves out, and begin with those that take longest."""
-    full = _FULL.of(item.nodeid for item in items)
-    if also := config.getoption("also"):
-        names = set(Path(also).read_text("utf-8").splitlines())
-        full |= {item.nodeid for item in items if not names.isdisjoint((item.nodeid, item.nodeid.partition("::")[0]))}
+    """Mark the tests that the quick run leaves out as full or weekly, and begin with those that take longest."""
+    marks = marks_of(item.nodeid for item in items)
+    also = config.getoption("also")
+    names = set(Path(also).read_text("utf-8").splitlines()) if also else set()
     for item in items:
-        if item.nodeid in full:
-            item.add_marker(pytest.mark.full)
+        mark = marks.get(item.nodeid)
+        if mark is None and not names.isdisjoint((item.nodeid, item.nodeid.partition("::")[0])):
+            mark = "full"
+        if mark:
+            item.add_marker(mark)
     items.sort(key=lambda item: item.path.name not in _LONGEST)
 
 

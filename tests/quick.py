@@ -2,6 +2,8 @@
 
 The rule: of a test function with cases the first one is quick, and the others are full. ``tests/full.txt`` names the
 functions of which no case is quick. A function that it does not name is quick, so that a new one runs at once.
+Of the tests that are not quick, `KEPT` cases of a function are full, and the others run once a week;
+``tests/weekly.txt``, written by hand, gives another number.
 
 ``python -m tests.quick`` (``make quick``) runs all tests with coverage, and notes for each the lines and branches of
 the package that it reaches, and its seconds. A greedy set cover [1]_ of the first cases takes the one with the most
@@ -21,6 +23,7 @@ import heapq
 import subprocess
 import sys
 import time
+import zlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -29,6 +32,8 @@ import numpy as np
 
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "full.txt"
+WEEKLY = ROOT / "tests" / "weekly.txt"
+KEPT = 8  # cases of a function that are full
 NOTES = ROOT / "build" / "quick"
 PART = 0.075  # of the seconds of all tests
 ENOUGH = 0.98  # of the lines and branches that all tests reach: below it the list is chosen again
@@ -70,6 +75,51 @@ class Full:
         return self.files.get(file) == set()
 
 
+class Weekly:
+    """How many cases of a function are full, where that is not `KEPT`.
+
+    A line is ``file::function number``, or ``file number`` for those of its functions that have no line; ``all`` is
+    every case. Lines that begin with ``#`` are reasons.
+    """
+
+    def __init__(self, text: str) -> None:
+        lines = [line.split() for line in text.splitlines() if line and not line.startswith("#")]
+        self.kept = {name: sys.maxsize if number == "all" else int(number) for name, number in lines}
+
+    def of(self, nodeids: Iterable[str]) -> set[str]:
+        """Return the weekly tests, of tests in their order that are not quick."""
+        cases: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for nodeid in nodeids:
+            cases[parts_of(nodeid)[:2]].append(nodeid)
+        weekly: set[str] = set()
+        for (file, function), some in cases.items():
+            name = f"{file}::{function}"
+            weekly.update(set(some) - set(spread(some, self.kept.get(name, self.kept.get(file, KEPT)), name)))
+        return weekly
+
+
+def spread(cases: list[str], n: int, name: str) -> list[str]:
+    """Return `n` cases at equal distances, or all if there are fewer.
+
+    The first one follows from the name of their function: functions of the same cases keep different ones.
+
+    >>> spread(["a", "b", "c", "d", "e"], 2, "test_a"), spread(["a", "b"], 8, "test_a")
+    (['b', 'd'], ['a', 'b'])
+    """
+    if n >= len(cases):
+        return cases
+    start = zlib.crc32(name.encode())
+    return [cases[(start + k * len(cases) // n) % len(cases)] for k in range(n)]
+
+
+def marks_of(nodeids: Iterable[str]) -> dict[str, str]:
+    """Return the mark, full or weekly, of each test that is not quick, of tests in their order."""
+    tests = list(nodeids)
+    full = listed().of(tests)
+    weekly = listed_weekly().of(nodeid for nodeid in tests if nodeid in full)
+    return {nodeid: "weekly" if nodeid in weekly else "full" for nodeid in tests if nodeid in full}
+
+
 def firsts(nodeids: Iterable[str]) -> list[str]:
     """Return the first case of each function.
 
@@ -85,6 +135,11 @@ def firsts(nodeids: Iterable[str]) -> list[str]:
 def listed() -> Full:
     """Return the tests that the quick run leaves out."""
     return Full(LIST.read_text("utf-8"))
+
+
+def listed_weekly() -> Weekly:
+    """Return the numbers of cases that the weekly run leaves to the full one."""
+    return Weekly(WEEKLY.read_text("utf-8"))
 
 
 def parts_of(nodeid: str) -> tuple[str, str, str]:

@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -86,21 +87,24 @@ def room(name):
 
 
 FILES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
 REGISTRIES = {"engines", "registry", "model_files"}  # they name classes as strings, and import none
 
 
+@cache  # and not at import: a run of other tests collects this file too
+def trees():
+    """Return each file of the package, parsed."""
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in FILES.items()}
+
+
+@cache
 def arrows_by(find):
     """Return pairs of a file and another one that `find` finds in it."""
     return {
         (name, other)
-        for name, tree in TREES.items()
+        for name, tree in trees().items()
         for other in find(tree)
         if other in FILES and other != name and not other.startswith(f"{name}.")
     }
-
-
-ARROWS = arrows_by(imports)
 
 
 def test_every_folder_and_module_is_in_the_table():
@@ -110,7 +114,7 @@ def test_every_folder_and_module_is_in_the_table():
 @pytest.mark.prose
 @pytest.mark.parametrize("name", RANKS)
 def test_each_says_what_it_is_for_in_a_few_sentences(name):
-    paragraphs = (ast.get_docstring(TREES[f"posteriori.{name}"]) or "").split("\n\n")
+    paragraphs = (ast.get_docstring(trees()[f"posteriori.{name}"]) or "").split("\n\n")
     if name != "version":
         assert len(paragraphs) > 1, f"{name} has a title and no text; say what it is for"
     assert len(" ".join(paragraphs[:2]).split()) <= 90, f"{name}: the two paragraphs are long for a table"
@@ -130,7 +134,7 @@ def test_the_table_of_the_site_shows_each_with_its_purpose():
 
 
 def test_no_folder_imports_from_above():
-    assert upward(ARROWS, RANKS) == []
+    assert upward(arrows_by(imports), RANKS) == []
 
 
 def test_no_function_imports_from_above():
@@ -143,7 +147,7 @@ def test_only_registries_name_classes_from_above():
 
 
 def test_imports_between_files_have_no_cycles():
-    assert in_cycles(ARROWS) == []
+    assert in_cycles(arrows_by(imports)) == []
 
 
 def test_imports_inside_functions_close_no_cycle():

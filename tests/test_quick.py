@@ -1,6 +1,8 @@
 """The list of the tests that the quick run leaves out, and how it is chosen."""
 
 import ast
+import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -24,15 +26,28 @@ def functions_of(path):
     }
 
 
+def unknown(file, functions):
+    """Return those functions of a file that it does not have, or the file if it does not exist."""
+    known = functions_of(ROOT / file) if (ROOT / file).exists() else set()
+    return [f"{file}::{name}" for name in functions if name not in known] or [file] * (not known)
+
+
 @pytest.mark.prose
 def test_every_listed_test_exists():
     gone = []
     for file, functions in quick.listed().files.items():
-        if file.startswith("tests/drop_in/"):  # its functions are those of scikit-learn
-            continue
-        known = functions_of(ROOT / file) if (ROOT / file).exists() else set()
-        gone += [f"{file}::{name}" for name in functions if name not in known] or [file] * (not known)
+        if not file.startswith("tests/drop_in/"):  # its functions are those of scikit-learn
+            gone += unknown(file, functions)
     assert not gone, f"make quick lists them again: {gone}"
+
+
+@pytest.mark.prose
+def test_every_test_with_a_number_exists():
+    gone = []
+    for name in quick.listed_weekly().kept:
+        file, _, function = name.partition("::")
+        gone += unknown(file, [function] if function else [])
+    assert not gone, f"tests/weekly.txt names what is gone: {gone}"
 
 
 def notes_of(tmp_path, reached, seconds):
@@ -124,3 +139,43 @@ def test_the_check_finds_a_list_that_leaves_out_too_much(tmp_path):
 
 def test_the_list_is_short():
     assert quick.LIST.stat().st_size <= 20_000
+
+
+CASES = [f"w.py::test_e[{k}]" for k in range(30)]
+
+
+def test_a_function_keeps_its_number_of_cases():
+    weekly = quick.Weekly("# slow\nw.py 2\nw.py::test_e 5\nx.py::test_f 0\ny.py::test_g all\n")
+    assert len(set(CASES) - weekly.of(CASES)) == 5
+    others = [case.replace("test_e", "test_other") for case in CASES]
+    assert len(set(others) - weekly.of(others)) == 2
+    assert weekly.of(["x.py::test_f"]) == {"x.py::test_f"}
+    for file, function, left in (("y.py", "test_g", 30), ("z.py", "test_h", quick.KEPT)):
+        cases = [f"{file}::{function}[{k}]" for k in range(30)]
+        assert len(set(cases) - weekly.of(cases)) == left
+
+
+def test_kept_cases_lie_apart_and_differ_by_function():
+    kept = {name: quick.spread([*range(30)], 5, name) for name in ("test_a", "test_b", "test_c")}
+    for numbers in kept.values():
+        assert set(np.diff([*sorted(numbers), min(numbers) + 30])) == {6}
+    assert len(set(map(min, kept.values()))) > 1
+    assert quick.spread([1, 2, 3], 5, "test_a") == [1, 2, 3]
+
+
+def test_every_test_is_quick_full_or_weekly(request):
+    marks = quick.marks_of(CASES)
+    assert Counter(marks.get(case) for case in CASES) == {None: 1, "full": quick.KEPT, "weekly": 29 - quick.KEPT}
+    for item in request.session.items:
+        assert len({"full", "weekly"} & {mark.name for mark in item.iter_markers()}) <= 1, item.nodeid
+
+
+def test_every_test_runs_in_one_of_four_commands():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    plain = re.search(r"addopts = .* -m '(.+?)'", (ROOT / "pyproject.toml").read_text("utf-8"))[1]
+    targets = dict(re.findall(r"^(\w+): (?:.*\n\t)+?.*pytest .*?-m (\".+?\"|\w+)", makefile, re.MULTILINE))
+    commands = [plain, *(targets[name].strip('"') for name in ("full", "weekly", "lint"))]
+    for mark in ("quick", "full", "weekly"):
+        for prose in (False, True):
+            names = {"full": mark == "full", "weekly": mark == "weekly", "prose": prose}
+            assert sum(eval(command, names) for command in commands) == 1, (mark, prose)

@@ -3,6 +3,7 @@
 import json
 import tempfile
 import warnings
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -133,13 +134,18 @@ CLASSIFIERS = [
 ]
 
 
-@pytest.mark.parametrize("engine", EVERY)
-@pytest.mark.parametrize("name", CLASSIFIERS)
-def test_every_engine_gives_the_posterior_of_python(name, engine):
+@cache  # the engines share it
+def fitted(name):
     model = find_model(name).make()
     if not hasattr(model, "to_onnx"):
         pytest.skip("it predicts no class")
-    model.fit(FEATURES, PENGUINS["species"])
+    return model.fit(FEATURES, PENGUINS["species"])
+
+
+@pytest.mark.parametrize("engine", EVERY)
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_every_engine_gives_the_posterior_of_python(name, engine):
+    model = fitted(name)
     require_agreement(model, strange(FEATURES, np.random.default_rng(0)).gather_every(2), engine)
 
 
