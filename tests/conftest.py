@@ -49,7 +49,7 @@ def pytest_configure(config):
     if distributes and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         began = time.monotonic()
         if machine_code() is None and has_numba():
-            from posteriori.kernels.machine.numba_compiler import compile_all
+            from posteriori.kernels.machine.building import compile_all
 
             compile_all()
         print(f"kernels are ready after {time.monotonic() - began:.0f} s")

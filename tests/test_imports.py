@@ -34,7 +34,7 @@ _RUN = """
 import sys
 if sys.argv[1:]:
     from posteriori.cli import main
-    assert main(sys.argv[1:]) == 0
+    assert main() == 0
 else:
     import posteriori as po
     po.NaiveBayes(), po.GenerativeClassifier()

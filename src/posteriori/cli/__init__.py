@@ -13,6 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from posteriori import support
 from posteriori.cli.interrupts import Ended, end_if_sent, end_now, watch_signals
 
 __all__ = ["main"]
@@ -44,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     code = 0
     try:
         if arguments is None:
+            support.is_command = True
             watch_signals()
         code = _run(list(sys.argv[1:] if arguments is None else arguments) or ["--help"])
         sys.stdout.flush()

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-__all__: list[str] = []
+from posteriori import support
 
 
 class _Deferred(ModuleType):
@@ -25,7 +25,7 @@ class _Deferred(ModuleType):
         return getattr(import_module(self.__name__), name)
 
 
-if "posteriori.cli" in sys.modules and "sklearn" not in sys.modules:
+if support.is_command and "sklearn" not in sys.modules:
     _deferred = [
         _Deferred(name) for name in ("scipy.stats", "pandas") if name not in sys.modules and find_spec(name) is not None
     ]

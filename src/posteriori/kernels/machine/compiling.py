@@ -23,7 +23,6 @@ from posteriori.user_warnings import warn
 
 # Sums may be reordered (which lets them vectorise), but NaN and infinity keep their meaning.
 REORDERED = {"reassoc", "contract", "nsz"}
-PACKAGE = "posteriori.kernels.loops"
 
 _preparing = threading.RLock()
 
@@ -74,7 +73,7 @@ class Kernel:
                 elif has_numba():
                     from posteriori.kernels.machine import numba_compiler
 
-                    self._run = compiled = numba_compiler.compiled_here(self)
+                    self._run = compiled = numba_compiler.compiled_here(self.name, self.loop, self.fastmath)
                     if not compiled.stats.cache_hits:
                         _say_that_code_is_compiled(numba_compiler.is_kept(compiled))
                 else:
@@ -91,7 +90,7 @@ class Kernel:
     def _dispatcher(self) -> Any:
         from posteriori.kernels.machine import numba_compiler
 
-        return numba_compiler.dispatcher(self)
+        return numba_compiler.dispatcher(self.loop, self.fastmath, self.is_part)
 
 
 def kernel(loop: Callable[..., Any] | None = None, *, fastmath: bool | set[str] = False, is_part: bool = False) -> Any:
@@ -106,7 +105,7 @@ def kernel(loop: Callable[..., Any] | None = None, *, fastmath: bool | set[str] 
 def kernel_of(name: str) -> Kernel:
     """Return the kernel with a name, such as ``bayes.normalise``."""
     module, _, loop = name.partition(".")
-    kernel: Kernel = getattr(importlib.import_module(f"{PACKAGE}.{module}"), loop)
+    kernel: Kernel = getattr(importlib.import_module(f"{signatures.PACKAGE}.{module}"), loop)
     return kernel
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Sequence
 from functools import cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -16,36 +14,41 @@ import numba
 import numpy as np
 
 from posteriori.kernels.machine import signatures
-from posteriori.kernels.machine.compiling import PACKAGE, Kernel, kernel_of
 
 _LOOPS = Path(__file__).parents[1] / "loops"
 _config: Any = numba.config
 types: Any = numba.types  # Numba does not annotate them
 
 
-def dispatcher(kernel: Kernel, is_called_from_python: bool = False, is_kept: bool = False) -> Any:
+def dispatcher(
+    loop: Callable[..., Any],
+    fastmath: bool | set[str],
+    is_part: bool = False,
+    is_called_from_python: bool = False,
+    is_kept: bool = False,
+) -> Any:
     """Return the function that Numba compiles for each combination of types, which has compiled none yet.
 
     Each kernel holds its parts (`forceinline`). Otherwise it would run the machine code of whichever kernel was loaded
     first and has the same part, which rounds in another way: results would depend on what was compiled or run before.
     """
     importlib.import_module("posteriori.kernels.machine.vectors")
-    options: dict[str, Any] = {"nogil": True, "fastmath": kernel.fastmath, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
     options |= {"no_cfunc_wrapper": True, "no_cpython_wrapper": not is_called_from_python}  # a seventh of the time
-    return numba.njit(kernel.loop, forceinline=kernel.is_part, cache=is_kept, **options)
+    return numba.njit(loop, forceinline=is_part, cache=is_kept, **options)
 
 
-def compiled_here(kernel: Kernel) -> Any:
+def compiled_here(name: str, loop: Callable[..., Any], fastmath: bool | set[str]) -> Any:
     """Return a kernel that Numba has compiled for all its listed types, with code that is kept for other processes."""
     stated = _config.CACHE_DIR
     try:
         _config.CACHE_DIR = str(_folder(stated) or "")
-        made = dispatcher(kernel, is_called_from_python=True, is_kept=True)
+        made = dispatcher(loop, fastmath, is_called_from_python=True, is_kept=True)
     except RuntimeError:  # no folder can be written to
-        made = dispatcher(kernel, is_called_from_python=True)
+        made = dispatcher(loop, fastmath, is_called_from_python=True)
     finally:
         _config.CACHE_DIR = stated
-    for line in signatures.of_kernels()[kernel.name]:
+    for line in signatures.of_kernels()[name]:
         made.compile(numba_types(line))
     made.disable_compile()
     return made
@@ -54,19 +57,6 @@ def compiled_here(kernel: Kernel) -> Any:
 def is_kept(made: Any) -> bool:
     """Return whether the code of a kernel is kept for later processes."""
     return made._cache.cache_path is not None
-
-
-def compile_all() -> None:
-    """Compile all kernels for later processes, in one process per core: what a run of all tests begins with."""
-    modules = sorted({line.partition(".")[0] for line in signatures.listed()})
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as processes:
-        list(processes.map(_compile_module, modules))
-
-
-def _compile_module(module: str) -> None:
-    for name in signatures.of_kernels():
-        if name.partition(".")[0] == module:
-            compiled_here(kernel_of(name))
 
 
 def stop_at_intermediate_code() -> None:
@@ -89,7 +79,7 @@ def numba_types(kinds: Sequence[signatures.Type]) -> tuple[Any, ...]:
 def _numba_type(kind: signatures.Type) -> Any:
     if isinstance(kind, signatures.TupleType):
         module, _, name = kind.of_class.rpartition(".")
-        of_class = getattr(importlib.import_module(f"{PACKAGE}.{module}"), name)
+        of_class = getattr(importlib.import_module(f"{signatures.PACKAGE}.{module}"), name)
         # Numba does not convert tuples: their members are as if they were written to (`signatures.converted`).
         return types.BaseTuple.from_types([_written(_numba_type(member)) for member in kind.members], of_class)
     number = getattr(types, "boolean" if kind.dtype.kind == "b" else kind.dtype.name)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+PACKAGE = "posteriori.kernels.loops"
 LIST = Path(__file__).with_name("signatures.txt")
 
 
