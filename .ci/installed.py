@@ -15,7 +15,7 @@ from pathlib import Path
 _ROOT = Path(__file__).resolve().parents[1]
 _FOLDERS = ("kernels", "densities", "statistics", "networks")
 # What these tests and `tests/conftest.py` import beside the dependencies of the library.
-_TOOLS = ("pytest", "pytest-xdist", "hypothesis", "networkx", "pandas", "pyarrow", "matplotlib")
+_TOOLS = ("pytest", "pytest-xdist", "hypothesis", "networkx", "pandas", "pyarrow", "matplotlib", "sqlglot")
 _WITHOUT = """
 import importlib.util, posteriori.datasets
 from posteriori.kernels.machine.compiling import machine_code

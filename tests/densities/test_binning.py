@@ -97,7 +97,7 @@ def test_codes_are_those_of_a_search(dtype, n_cuts):
     expected = np.where(np.isnan(values[:, 1]), 0, 1 + np.searchsorted(cuts, values[:, 1], side="right"))
     assert_array_equal(batch.codes.values[:, 0], expected)
     assert batch.codes.cardinalities == (len(cuts) + 1,)
-    assert batch.codes.values.dtype == (np.uint8 if n_cuts < 255 else np.uint16)
+    assert batch.codes.values.dtype == (np.uint8 if n_cuts < 255 else np.uint32)
     assert_array_equal(batch.with_schema(schema.with_cuts({1: [0.0]})).codes.values[:, 0] == 2, values[:, 1] >= 0)
 
 

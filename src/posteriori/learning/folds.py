@@ -18,7 +18,6 @@ from posteriori.support.threads import in_order, n_threads
 from posteriori.support.typing import Array
 from posteriori.tables import Batch
 from posteriori.tables.batch import joined
-from posteriori.tables.rows import take_rows
 
 
 def stratified_folds(y_true: Array, folds: int, random_state: int = 0) -> Array:
@@ -120,6 +119,8 @@ def entries_of(rows: Array, entries: Any, n: int) -> Any:
 
     Anything else, such as a number of folds, is returned as it is. Errors are those of `assign_folds`.
     """
+    from posteriori.tables.rows import take_rows  # imported here: a scorer need not have narwhals
+
     if isinstance(entries, Iterator):
         entries = list(entries)
     if _are_pairs(entries):

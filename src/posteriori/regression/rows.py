@@ -126,7 +126,7 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
     warn_of_labels_among_features(data.y, table)
     y, weight = learnable_numbers(given, data.sample_weight)
     name = given.name or "y"
-    n_known = len(y) if weight is None else np.count_nonzero(weight)
+    n_known = len(y) if weight is None else int(given.known().sum())
     if n_known < _FEWEST:
         raise ValueError(f"n_samples={n_known}: a regressor learns from three rows at least")
     counted = y[weight > 0] if weight is not None else y
