@@ -63,7 +63,7 @@ REFUSED = {
     "repeated": (RepeatedKFold(n_repeats=2), "tests row 0 2 times; give splits that test each row once"),
     "one pair": ([(_REST, np.flatnonzero(ROWS < 20))], "tests row 20 0 times"),
     "a gap": ([(_REST[1:], np.flatnonzero(ROWS < 20))], "trains split 0 on other rows"),
-    "beyond the rows": ([(_REST, [40])], "names row 40, and there are 40 rows to evaluate"),
+    "beyond the rows": ([(_REST, [40])], "names row 40, and there are 40 rows"),
     "fractions": ([(_REST, [0.5])], "names rows by float64; give their positions, or a mask"),
     "number": (2.5, "folds is 2.5; give a number, the fold of each of the 40 rows"),
     "text": ("kfold", "folds is 'kfold'; give a number"),

@@ -302,7 +302,7 @@ class DistinctRows:
 def _merged(codes: Array, weight: Array) -> tuple[Array, Array]:
     codes = np.require(codes, requirements=["C", "A", "W"])
     number, first = np.empty((2, len(codes)), np.int64)
-    n_distinct = kernels.index_distinct_rows(codes, number, first)
+    n_distinct = kernels.index_distinct_rows(codes.view(np.uint8), number, first)  # equal bytes are equal rows
     if n_distinct == len(codes):
         return codes, weight
     return codes[first[:n_distinct]], np.bincount(number, weight, n_distinct)

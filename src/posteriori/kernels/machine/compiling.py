@@ -45,22 +45,27 @@ class Kernel:
         self.name = f"{loop.__module__.rpartition('.')[2]}.{loop.__name__}"
         self.loop, self.fastmath, self.is_part = loop, fastmath, is_part
         self._run: Callable[..., Any] | None = loop if is_part else None
+        self._is_plain = is_part
 
     def __call__(self, *arguments: Any) -> Any:
         """Run the loop.
 
-        Raises
-        ------
-        TypeError
-            The arguments are of no listed types, and cannot be converted to some without loss (`signatures`).
+        Warns
+        -----
+        UserWarning
+            The arguments are of no listed types, and cannot be converted to some without loss (`signatures`): the loop
+            runs as plain Python.
         """
         run = self._run or self._prepared()
         try:
             return run(*arguments)
-        except TypeError as error:
-            if (converted := signatures.converted(self.name, arguments)) is None:
-                error.add_note(f"{signatures.LIST.name} lacks {signatures.line_of(self.name, arguments)[:500]}")
+        except TypeError:
+            if self._is_plain:
                 raise
+            if (converted := signatures.converted(self.name, arguments)) is None:
+                line = signatures.line_of(self.name, arguments)[:500]
+                warn(f"there is no machine code for {line}: it runs as plain Python, which is slow; please report this")
+                return _in_plain_python(self.loop, *arguments)
         result = run(*converted)
         signatures.write_back(self.name, converted, arguments)
         return result
@@ -78,7 +83,7 @@ class Kernel:
                         _say_that_code_is_compiled(numba_compiler.is_kept(compiled))
                 else:
                     _say_that_nothing_is_compiled()
-                    self._run = functools.partial(_in_plain_python, self.loop)
+                    self._run, self._is_plain = functools.partial(_in_plain_python, self.loop), True
             return self._run
 
     @property

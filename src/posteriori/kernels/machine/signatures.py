@@ -6,7 +6,8 @@ to be writable. A tuple has the class by which Numba knows its members, as in ``
 that only other kernels call are left out: they are compiled with those that call them.
 
 The list is closed. An array of another type, order of bytes or layout is converted to the first line to which NumPy
-casts it safely, and what is written is copied back; where there is none, the call is a `TypeError`.
+casts it safely, and what is written is copied back; where there is none, the loop runs as plain Python, and
+a warning names the line that lacks.
 """
 
 from __future__ import annotations
