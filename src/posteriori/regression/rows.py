@@ -126,7 +126,10 @@ def read_number_rows(recipe: Recipe, data: Data, folds: int, seed: int) -> Numbe
     warn_of_labels_among_features(data.y, table)
     y, weight = learnable_numbers(given, data.sample_weight)
     name = given.name or "y"
-    n_known = len(y) if weight is None else int(given.known().sum())
+    stated = check_weights(data.sample_weight, len(y))
+    # Rows of stated weight 0 count: only those without target have lost theirs.
+    n_lost = 0 if weight is None else np.count_nonzero((weight == 0.0) & (True if stated is None else stated > 0.0))
+    n_known = len(y) - n_lost
     if n_known < _FEWEST:
         raise ValueError(f"n_samples={n_known}: a regressor learns from three rows at least")
     counted = y[weight > 0] if weight is not None else y
