@@ -244,3 +244,5 @@ def test_the_rows_ranked_first_are_counted_as_by_hand():
 def test_the_interval_holds_the_accuracy_and_stays_within_bounds():
     text = in_words.how_good(held_out(0.8, 1.0, n=10).figures, ["a", "b"])
     assert "it predicts 100 correctly (72 to 100)" in text
+    none = in_words.how_good(held_out(0.8, 0.0, n=5).figures, ["a", "b"])  # rounding gave "-0.0 to 43"
+    assert "it predicts 0 correctly (0 to 43)" in none

@@ -70,9 +70,10 @@ def how_good(found: HeldOutFigures, labels: Sequence[str]) -> str:
         * _TWO_SIDED
         / (1.0 + _TWO_SIDED**2 / n)
     )
+    low, high = max(centre - half, 0.0), min(centre + half, 1.0)  # rounding may go beyond
     return (
         f"Of 100 {found.rows_are}, it predicts {of_hundred(accuracy)} correctly "
-        f"({of_hundred(centre - half)} to {of_hundred(centre + half)}); "
+        f"({of_hundred(low)} to {of_hundred(high)}); "
         f"always “{labels[found.commonest]}” would be correct for {of_hundred(found.true[found.commonest] / n)}."
     )
 

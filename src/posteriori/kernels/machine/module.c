@@ -249,7 +249,7 @@ static PyObject *call(PyObject *self, PyObject *const *given, Py_ssize_t n) {
         Py_BEGIN_ALLOW_THREADS
         status = signature->run(&to, words, &error);
         Py_END_ALLOW_THREADS
-        if (status != 0 && status != -2) /* loops raise nothing; what they allocate may not be there. −2: None */
+        if (status != 0 && status != -2) /* loops raise nothing, but memory may be short. −2: None */
             return PyErr_Format(PyExc_MemoryError, "%s could not allocate its arrays", kernel->name);
         if (!*signature->result) return Py_NewRef(Py_None);
         const char *result = signature->result;
